@@ -1,0 +1,19 @@
+"""What a handler knows of the request besides its body."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Context:
+    """One request on one connection."""
+
+    api_key: int
+    version: int
+    client_id: str | None
+    peer_host: str
+    peer_port: int
+    connection_id: int  # rises with every accepted connection; newer is larger
+    release_order: Callable[[], None] = lambda: None
+    """A handler calls this when the next request of the connection may begin: what remains is waiting (for a sync, say).
+    Answers still leave in the order of the requests."""
