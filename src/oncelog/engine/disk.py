@@ -1,0 +1,305 @@
+"""The real disk: files below one directory, a page of os calls.
+
+A refused write or sync marks the whole disk failed for good. The kernel drops dirty pages after a failed fsync, so
+trying again and believing the answer would acknowledge what is not there (reliability 4, rule 6).
+"""
+
+import errno
+import fcntl
+import os
+import resource
+import shutil
+import threading
+from collections.abc import Sequence
+from typing import Final, NoReturn, cast
+
+from oncelog.errors import StorageFault
+from oncelog.ports import Bytes, File
+from oncelog.tasks import Future, Loop
+
+LOCK_FILE: Final = ".lock"  # Kafka's name: neither broker starts on the other's live directory
+MOST_PIECES: Final = 1024  # IOV_MAX of Linux
+
+
+def _default_open_files() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(32, min(4096, soft // 4))
+
+
+class RealFile:
+    """A file by name; its descriptor is opened when needed and may be closed behind its back when many are open."""
+
+    __slots__ = ("_descriptor", "_disk", "_pins", "_size", "_used", "path")
+
+    def __init__(self, disk: "RealDisk", path: str) -> None:
+        self._disk = disk
+        self.path = path
+        self._descriptor = -1
+        self._size = -1
+        self._pins = 0  # syncs under way: the descriptor must outlive them
+        self._used = True
+
+    def descriptor(self) -> int:
+        self._used = True
+        if self._descriptor < 0:
+            self._descriptor = self._disk.open_descriptor(self)
+        return self._descriptor
+
+    def size(self) -> int:
+        if self._size < 0:
+            try:
+                self._size = os.fstat(self.descriptor()).st_size
+            except OSError as error:
+                self._disk.fail("fstat", self.path, error)
+        return self._size
+
+    def append(self, pieces: Sequence[Bytes]) -> None:
+        disk = self._disk
+        if disk.fault is not None:
+            raise disk.fault
+        size = self._size if self._size >= 0 else self.size()
+        self._size = size + self._write(size, pieces)
+
+    def write_at(self, at: int, data: Bytes) -> None:
+        if self._disk.fault is not None:
+            raise self._disk.fault
+        size = self.size()
+        self._size = max(size, at + self._write(at, (data,)))
+
+    def _write(self, at: int, pieces: Sequence[Bytes]) -> int:
+        """Writes all of it or marks the disk failed; what was written of a failed append is cut off again."""
+        wanted = sum(map(len, pieces))
+        descriptor = self.descriptor()
+        try:
+            done = os.pwritev(descriptor, pieces[:MOST_PIECES], at)
+            while done < wanted:  # a short write: go on behind it (B55)
+                before = done
+                done += os.pwritev(descriptor, _rest(pieces, done), at + done)
+                if done == before:
+                    raise OSError(errno.EIO, "the file takes no more bytes")
+        except OSError as error:
+            self._cut_back(descriptor)
+            self._disk.fail("write", self.path, error)
+        return wanted
+
+    def _cut_back(self, descriptor: int) -> None:
+        # If this fails too, the torn end is found by its CRC at the next start: nothing was acknowledged from it.
+        try:
+            os.ftruncate(descriptor, self._size)
+        except OSError:
+            return
+
+    def read(self, at: int, size: int) -> bytes:
+        try:
+            return os.pread(self.descriptor(), size, at)
+        except OSError as error:
+            self._disk.fail("read", self.path, error)
+
+    def truncate(self, size: int) -> None:
+        if self._disk.fault is not None:
+            raise self._disk.fault
+        try:
+            os.ftruncate(self.descriptor(), size)
+        except OSError as error:
+            self._disk.fail("truncate", self.path, error)
+        self._size = size
+
+    def close(self) -> None:
+        """Gives the descriptor back; the file may be used again, and is opened again then."""
+        self._size = -1
+        if self._descriptor >= 0 and self._pins == 0:
+            self._disk.close_descriptor(self)
+
+    # For RealDisk only.
+    def pin(self) -> int:
+        self._pins += 1
+        return self.descriptor()
+
+    def unpin(self) -> None:
+        self._pins -= 1
+
+    def give_up_descriptor(self) -> int:
+        """The descriptor to be closed, or -1 if it was used since the last time we asked, or is in use."""
+        if self._used or self._pins:
+            self._used = False
+            return -1
+        return self.take_descriptor()
+
+    def take_descriptor(self) -> int:
+        descriptor, self._descriptor = self._descriptor, -1
+        return descriptor
+
+
+def _rest(pieces: Sequence[Bytes], done: int) -> list[memoryview]:
+    """What follows the first `done` bytes of all pieces."""
+    rest: list[memoryview] = []
+    for piece in pieces:
+        if done >= len(piece):
+            done -= len(piece)
+            continue
+        rest.append(memoryview(piece)[done:])
+        done = 0
+        if len(rest) == MOST_PIECES:
+            break
+    return rest
+
+
+class RealDisk:
+    """Files below `root`, which is made if missing and locked against a second process until `close`.
+
+    The loop's thread owns the descriptors that are kept open. A file opened in another thread keeps its descriptor
+    until that thread closes it, so nobody closes it in the middle of a call.
+    """
+
+    def __init__(self, root: str, loop: Loop, *, open_files_limit: int | None = None) -> None:
+        self.root = os.path.abspath(root)
+        self.fault: StorageFault | None = None
+        self._loop = loop
+        self._limit = _default_open_files() if open_files_limit is None else open_files_limit
+        self._open: dict[RealFile, None] = {}  # oldest first
+        self._owner = threading.get_ident()
+        try:
+            os.makedirs(self.root, exist_ok=True)
+            self._lock = os.open(self._full(LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StorageFault(f"{self.root}: cannot be used as data directory: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise StorageFault(
+                f"{self.root}: another process uses this data directory ({LOCK_FILE} is held)"
+            ) from None
+
+    def close(self) -> None:
+        """Closes all files and lets another process have the directory."""
+        for file in list(self._open):
+            file.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def fail(self, what: str, path: str, error: OSError) -> NoReturn:
+        fault = StorageFault(f"{what} of {self._full(path)} failed: {error.strerror or error}")
+        fault.__cause__ = error
+        if self.fault is None:
+            self.fault = fault
+        raise fault
+
+    def _full(self, path: str) -> str:
+        return f"{self.root}/{path}" if path else self.root
+
+    def open_descriptor(self, file: RealFile) -> int:
+        mine = threading.get_ident() == self._owner
+        if mine and len(self._open) >= self._limit:
+            self._close_idle()
+        try:
+            descriptor = os.open(self._full(file.path), os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            self.fail("open", file.path, error)
+        if mine:
+            self._open[file] = None
+        return descriptor
+
+    def close_descriptor(self, file: RealFile) -> None:
+        self._open.pop(file, None)
+        os.close(file.take_descriptor())
+
+    def _close_idle(self) -> None:
+        """Closes the oldest descriptor that was not used since we last looked (second chance)."""
+        for _ in range(2 * len(self._open)):
+            file = next(iter(self._open))
+            del self._open[file]
+            descriptor = file.give_up_descriptor()
+            if descriptor >= 0:
+                os.close(descriptor)
+                return
+            self._open[file] = None
+
+    def open(self, path: str, *, create: bool = False) -> RealFile:
+        file = RealFile(self, path)
+        if create and not self.exists(path):
+            if self.fault is not None:
+                raise self.fault
+            try:
+                os.close(os.open(self._full(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+            except OSError as error:
+                self.fail("create", path, error)
+        return file
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(self._full(path))
+
+    def list(self, path: str) -> list[str]:
+        try:
+            return sorted(os.listdir(self._full(path)))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self.fail("list", path, error)
+
+    def make_directory(self, path: str) -> None:
+        try:
+            os.makedirs(self._full(path), exist_ok=True)
+        except OSError as error:
+            self.fail("make", path, error)
+
+    def rename(self, path: str, to: str) -> None:
+        if self.fault is not None:
+            raise self.fault
+        try:
+            os.rename(self._full(path), self._full(to))
+        except OSError as error:
+            self.fail("rename", path, error)
+
+    def remove(self, path: str) -> None:
+        full = self._full(path)
+        try:
+            if os.path.isdir(full):
+                shutil.rmtree(full)
+            else:
+                os.unlink(full)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self.fail("remove", path, error)
+
+    def sync(self, files: Sequence[File]) -> Future[None]:
+        mine = cast("Sequence[RealFile]", files)  # a disk is only given its own files
+        pinned = [(file.path, file.pin()) for file in mine]
+        done = self._loop.in_thread(lambda: self._sync(pinned))
+
+        def unpin(_: Future[None]) -> None:
+            for file in mine:
+                file.unpin()
+
+        done.add_callback(unpin)
+        return done
+
+    def sync_now(self, files: Sequence[File]) -> None:
+        self._sync([(file.path, file.descriptor()) for file in cast("Sequence[RealFile]", files)])
+
+    def _sync(self, files: Sequence[tuple[str, int]]) -> None:
+        if self.fault is not None:
+            raise self.fault
+        for path, descriptor in files:
+            try:
+                os.fdatasync(descriptor)
+            except OSError as error:
+                self.fail("fdatasync", path, error)
+
+    def sync_directory(self, path: str) -> None:
+        if self.fault is not None:
+            raise self.fault
+        try:
+            descriptor = os.open(self._full(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self.fail("sync of directory", path, error)
+
+    def free_bytes(self) -> int:
+        found = os.statvfs(self.root)
+        return found.f_bavail * found.f_frsize

@@ -1,0 +1,321 @@
+"""A disk in memory that can lose power: what was synced stays, the rest may be torn. One seed decides what.
+
+A file has the bytes of the page cache and those on the platter; a directory has its entries and a journal of changes
+that were not synced. kill -9 takes nothing of either. A power cut keeps of each directory's journal some first part (so a
+rename happened or did not), and of each file's unsynced bytes some length, sector by sector kept, zeroed or garbled.
+"""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final, Literal
+
+from oncelog.errors import StorageFault
+from oncelog.ports import Bytes, File
+from oncelog.tasks import Future, Loop
+
+SECTOR_BYTES: Final = 512
+
+
+class _Node:
+    """A file's bytes."""
+
+    __slots__ = ("cache", "dropped", "durable", "rewritten")
+
+    def __init__(self) -> None:
+        self.cache = bytearray()
+        self.durable = bytearray()
+        self.rewritten = False  # something below the durable length was changed since the last sync
+        self.dropped: list[
+            tuple[int, int]
+        ] = []  # ranges that a failed sync gave up: the kernel calls them clean
+
+    def sync(self) -> None:
+        if self.rewritten:
+            self.durable[:] = self.cache
+        else:
+            self.durable += memoryview(self.cache)[len(self.durable) :]
+        for start, end in self.dropped:
+            self.durable[start:end] = bytes(end - start)
+        self.rewritten = False
+
+    def drop(self) -> None:
+        """A sync failed: what was dirty is forgotten, and a second sync would not write it."""
+        start = 0 if self.rewritten else len(self.durable)
+        if start < len(self.cache):
+            self.dropped.append((start, len(self.cache)))
+
+    def lose_power(self, random: Random) -> None:
+        if self.rewritten and random.random() < 0.5:
+            self.cache[:] = self.durable
+        else:
+            start = 0 if self.rewritten else len(self.durable)
+            kept = random.randint(start, len(self.cache))
+            del self.cache[kept:]
+            for at in range(start, kept, SECTOR_BYTES):
+                end = min(at + SECTOR_BYTES, kept)
+                fate = random.random()
+                if fate < 0.15:
+                    self.cache[at:end] = bytes(end - at)
+                elif fate < 0.25:
+                    self.cache[random.randrange(at, end)] ^= 1 << random.randrange(8)
+        self.durable[:] = self.cache
+        self.rewritten = False
+        self.dropped.clear()
+
+
+class _Directory:
+    """A directory's entries, and what changed since it was last synced."""
+
+    __slots__ = ("changes", "durable", "entries")
+
+    def __init__(self) -> None:
+        self.entries: dict[str, _Node | _Directory] = {}
+        self.durable: dict[str, _Node | _Directory] = {}
+        self.changes: list[dict[str, _Node | _Directory | None]] = []
+
+    def change(self, entries: "dict[str, _Node | _Directory | None]") -> None:
+        _apply(self.entries, entries)
+        self.changes.append(entries)
+
+    def sync(self) -> None:
+        self.durable = dict(self.entries)
+        self.changes.clear()
+
+    def lose_power(self, random: Random) -> None:
+        for each in self.changes[: random.randint(0, len(self.changes))]:
+            _apply(self.durable, each)
+        self.entries = dict(self.durable)
+        self.changes.clear()
+        for _, node in sorted(self.entries.items()):
+            node.lose_power(random)
+
+
+def _apply(entries: "dict[str, _Node | _Directory]", change: "dict[str, _Node | _Directory | None]") -> None:
+    for name, node in change.items():
+        if node is None:
+            entries.pop(name, None)
+        else:
+            entries[name] = node
+
+
+class Faults:
+    """What goes wrong next. All counters run down; None and False mean: nothing."""
+
+    def __init__(self) -> None:
+        self.space_left_bytes: int | None = None  # a write beyond it is cut short, then ENOSPC
+        self.writes_until_error: int | None = None  # the n-th write from now fails with EIO
+        self.syncs_until_error: int | None = (
+            None  # the n-th sync from now fails, and its dirty pages are gone
+        )
+        self.only_paths_with: str = ""  # the faults above meet only paths that hold this text
+
+    def meets(self, path: str) -> bool:
+        return self.only_paths_with in path
+
+
+class MemoryFile:
+    """A handle; it dies with the crash after it was opened."""
+
+    __slots__ = ("_disk", "_life", "_node", "path")
+
+    def __init__(self, disk: "MemoryDisk", path: str, node: _Node) -> None:
+        self._disk = disk
+        self._life = disk.life
+        self._node = node
+        self.path = path
+
+    def _alive(self) -> _Node:
+        if self._life != self._disk.life:
+            raise StorageFault(f"{self.path}: opened before the crash")
+        return self._node
+
+    def size(self) -> int:
+        return len(self._alive().cache)
+
+    def append(self, pieces: Sequence[Bytes]) -> None:
+        node = self._alive()
+        data = b"".join(pieces)
+        before = len(node.cache)
+        allowed = self._disk.allow_write(self.path, len(data))
+        node.cache += data[:allowed]
+        if allowed < len(data):
+            del node.cache[before:]  # as RealFile: a failed append is cut off again
+            self._disk.fail("write", self.path, "No space left on device")
+
+    def write_at(self, at: int, data: Bytes) -> None:
+        node = self._alive()
+        if self._disk.allow_write(self.path, len(data)) < len(data):
+            self._disk.fail("write", self.path, "No space left on device")
+        if at < len(node.durable):
+            node.rewritten = True
+        if at > len(node.cache):
+            node.cache += bytes(at - len(node.cache))
+        node.cache[at : at + len(data)] = data
+
+    def read(self, at: int, size: int) -> bytes:
+        return bytes(memoryview(self._alive().cache)[at : at + size])
+
+    def truncate(self, size: int) -> None:
+        node = self._alive()
+        self._disk.check()
+        if size < len(node.durable):
+            node.rewritten = True
+        if size < len(node.cache):
+            del node.cache[size:]
+        else:
+            node.cache += bytes(size - len(node.cache))
+
+    def close(self) -> None:
+        return
+
+    def sync(self) -> None:
+        node = self._alive()
+        self._disk.check()
+        faults = self._disk.faults
+        if faults.syncs_until_error is not None and faults.meets(self.path):
+            faults.syncs_until_error -= 1
+            if faults.syncs_until_error <= 0:
+                faults.syncs_until_error = None
+                node.drop()
+                self._disk.fail("fdatasync", self.path, "Input/output error")
+        node.sync()
+
+
+class MemoryDisk:
+    """The Disk of tests and of the simulator. `random` decides what a power cut leaves, and nothing else."""
+
+    def __init__(self, loop: Loop, random: Random) -> None:
+        self.loop = loop
+        self.life = 0  # rises with every crash
+        self.fault: StorageFault | None = None
+        self.faults = Faults()
+        self.syncs = 0
+        self.before_sync: Callable[[Sequence[str]], None] | None = (
+            None  # lets a test act at the moment of a sync
+        )
+        self._random = random
+        self._root = _Directory()
+
+    # What happens to a disk
+
+    def crash(self, kept: Literal["process", "power"]) -> None:
+        """The process is gone, or the power was cut. Handles from before are dead; the disk works again."""
+        self.life += 1
+        self.fault = None
+        self.faults = Faults()
+        if kept == "power":
+            self._root.lose_power(self._random)
+
+    def allow_write(self, path: str, size: int) -> int:
+        """How many of the bytes reach the file; raises where the write fails outright."""
+        self.check()
+        faults = self.faults
+        if not faults.meets(path):
+            return size
+        if faults.writes_until_error is not None:
+            faults.writes_until_error -= 1
+            if faults.writes_until_error <= 0:
+                faults.writes_until_error = None
+                self.fail("write", path, "Input/output error")
+        if faults.space_left_bytes is None:
+            return size
+        allowed = min(size, faults.space_left_bytes)
+        faults.space_left_bytes -= allowed
+        return allowed
+
+    def check(self) -> None:
+        if self.fault is not None:
+            raise self.fault
+
+    def fail(self, what: str, path: str, why: str) -> None:
+        self.fault = StorageFault(f"{what} of {path} failed: {why}")
+        raise self.fault
+
+    # Disk
+
+    def _find(self, path: str) -> _Node | _Directory | None:
+        node: _Node | _Directory | None = self._root
+        for name in path.split("/") if path else ():
+            if not isinstance(node, _Directory):
+                return None
+            node = node.entries.get(name)
+        return node
+
+    def _parent(self, path: str) -> tuple[_Directory, str]:
+        above, _, name = path.rpartition("/")
+        parent = self._find(above)
+        if not isinstance(parent, _Directory):
+            raise StorageFault(f"{path}: no such directory {above!r}")
+        return parent, name
+
+    def open(self, path: str, *, create: bool = False) -> MemoryFile:
+        node = self._find(path)
+        if node is None and create:
+            self.check()
+            parent, name = self._parent(path)
+            node = _Node()
+            parent.change({name: node})
+        if not isinstance(node, _Node):
+            raise StorageFault(f"open of {path} failed: No such file")
+        return MemoryFile(self, path, node)
+
+    def exists(self, path: str) -> bool:
+        return self._find(path) is not None
+
+    def list(self, path: str) -> list[str]:
+        node = self._find(path)
+        return sorted(node.entries) if isinstance(node, _Directory) else []
+
+    def make_directory(self, path: str) -> None:
+        parent, name = self._parent(path)
+        if name not in parent.entries:
+            self.check()
+            parent.change({name: _Directory()})
+
+    def rename(self, path: str, to: str) -> None:
+        self.check()
+        parent, name = self._parent(path)
+        node = parent.entries.get(name)
+        if node is None:
+            raise StorageFault(f"rename of {path} failed: No such file or directory")
+        other, new_name = self._parent(to)
+        if other is parent:
+            parent.change({name: None, new_name: node})
+        else:
+            other.change({new_name: node})
+            parent.change({name: None})
+
+    def remove(self, path: str) -> None:
+        parent, name = self._parent(path)
+        if name in parent.entries:
+            self.check()
+            parent.change({name: None})
+
+    def sync(self, files: Sequence[File]) -> Future[None]:
+        life = self.life
+
+        def work() -> None:
+            if life != self.life:
+                raise StorageFault("the machine went down before the sync")
+            self.sync_now(files)
+
+        return self.loop.in_thread(work)
+
+    def sync_now(self, files: Sequence[File]) -> None:
+        if self.before_sync is not None:
+            self.before_sync([file.path for file in files])
+        for file in files:
+            assert isinstance(file, MemoryFile)
+            self.syncs += 1
+            file.sync()
+
+    def sync_directory(self, path: str) -> None:
+        self.check()
+        node = self._find(path)
+        if not isinstance(node, _Directory):
+            raise StorageFault(f"sync of directory {path} failed: No such directory")
+        node.sync()
+
+    def free_bytes(self) -> int:
+        left = self.faults.space_left_bytes
+        return 1 << 40 if left is None else left
