@@ -118,7 +118,8 @@ class Task(Future[T]):
 
     def _resume(self) -> None:
         waits_for = self._waits_for
-        if waits_for is not None and waits_for.done():  # else it was cancelled between the wake-up and its turn
+        # Otherwise it was cancelled between the wake-up and its turn.
+        if waits_for is not None and waits_for.done():
             self._waits_for = None
             self._step()
 
@@ -129,7 +130,7 @@ class Task(Future[T]):
             self.set_result(stop.value)
         except Cancelled as cancelled:
             self.set_error(cancelled)
-        except Exception as fault:
+        except Exception as fault:  # noqa: BLE001  # carried to whoever awaits the task
             self.set_error(fault)
         else:
             self._waits_for = waits_for

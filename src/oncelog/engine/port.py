@@ -94,7 +94,9 @@ class Partition(Protocol):
     @property
     def size_bytes(self) -> int: ...
 
-    def append(self, batch: Bytes, *, acks: Acks, origin: Origin = Origin.CLIENT) -> Future[Appended | Refused]:
+    def append(
+        self, batch: Bytes, *, acks: Acks, origin: Origin = Origin.CLIENT
+    ) -> Future[Appended | Refused]:
         """Checks (spec 1.13 rows 10-17, spec 04) and appends one batch given as bytes of a request.
 
         The batch has its place in the order when the call returns. The future resolves when `acks` holds: for ALL when
@@ -104,12 +106,20 @@ class Partition(Protocol):
         ...
 
     def append_marker(
-        self, *, producer_id: int, producer_epoch: int, coordinator_epoch: int, commit: bool, transaction_version: int
+        self,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        commit: bool,
+        transaction_version: int,
     ) -> Future[Appended | Refused]:
         """Writes one COMMIT or ABORT control batch (spec 4.6). Resolves when the marker is durable."""
         ...
 
-    async def read(self, offset: int, *, max_bytes: int, isolation: Isolation, at_least_one_batch: bool) -> Read:
+    async def read(
+        self, offset: int, *, max_bytes: int, isolation: Isolation, at_least_one_batch: bool
+    ) -> Read:
         """Whole batches from the one that holds `offset`, below the isolation's limit (spec 1.14)."""
         ...
 

@@ -1,0 +1,44 @@
+"""What all tests share: Hypothesis settings, and REQUIRE=all, under which nothing may be skipped."""
+
+import os
+from collections.abc import Generator
+from typing import cast
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is slow now and then: no deadline per example, and examples that can be repeated from the printed blob.
+settings.register_profile(
+    "oncelog", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("oncelog")
+
+REQUIRE_ALL = os.environ.get("REQUIRE") == "all"
+
+
+def refuse_skip(outcome: str, reason: object) -> str | None:
+    """The text of the failure that a skip becomes when everything is required, or None."""
+    if outcome != "skipped" or not REQUIRE_ALL:
+        return None
+    text = cast(tuple[object, ...], reason)[-1] if isinstance(reason, tuple) else reason
+    return f"skipped, but REQUIRE=all allows no skips: {text}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    failure = None if hasattr(report, "wasxfail") else refuse_skip(report.outcome, report.longrepr)
+    if failure is not None:
+        report.outcome = "failed"
+        report.longrepr = failure
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    failure = refuse_skip(report.outcome, report.longrepr)
+    if failure is not None:
+        report.outcome = "failed"
+        report.longrepr = failure
+    return report
