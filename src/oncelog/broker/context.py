@@ -4,6 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
+class CloseConnection(Exception):
+    """A handler's answer where Kafka gives none: the connection is closed (acks=0 with an error, spec 1.13)."""
+
+
 @dataclass(slots=True)
 class Context:
     """One request on one connection."""
@@ -14,6 +18,7 @@ class Context:
     peer_host: str
     peer_port: int
     connection_id: int  # rises with every accepted connection; newer is larger
+    response_version: int  # the version that the answer is written in: the request's, but for ApiVersions (API-4)
     release_order: Callable[[], None] = lambda: None
     """A handler calls this when the next request of the connection may begin: what remains is waiting (for a sync, say).
     Answers still leave in the order of the requests."""

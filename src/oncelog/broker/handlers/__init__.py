@@ -1,0 +1,101 @@
+"""Which request is answered where, and in which versions. ApiVersions lists just this table.
+
+A handler module is imported when its first request arrives: starting stays cheap.
+"""
+
+from collections.abc import Coroutine
+from importlib import import_module
+from typing import Any, Final, NamedTuple, Protocol
+
+from oncelog.broker.context import Context
+from oncelog.errors import ErrorCode
+from oncelog.protocol.apis import API_BY_KEY
+
+
+class Handle(Protocol):
+    def __call__(self, request: Any, context: Context, broker: Any, /) -> Coroutine[Any, Any, Any]: ...
+
+
+class Served(NamedTuple):
+    module: str
+    min_version: int
+    max_version: int
+
+
+PRODUCE: Final = 0
+API_VERSIONS: Final = 18
+
+SERVED: Final[dict[int, Served]] = {
+    0: Served("produce", 3, 13),
+    1: Served("fetch", 4, 18),
+    2: Served("list_offsets", 1, 11),
+    3: Served("metadata", 0, 13),
+    8: Served("offset_commit", 2, 10),
+    9: Served("offset_fetch", 1, 10),
+    10: Served("find_coordinator", 0, 6),
+    11: Served("join_group", 0, 9),
+    12: Served("heartbeat", 0, 4),
+    13: Served("leave_group", 0, 5),
+    14: Served("sync_group", 0, 5),
+    15: Served("describe_groups", 0, 6),
+    16: Served("list_groups", 0, 5),
+    17: Served("sasl_handshake", 0, 1),
+    18: Served("api_versions", 0, 4),
+    19: Served("create_topics", 2, 7),
+    20: Served("delete_topics", 1, 6),
+    21: Served("delete_records", 0, 2),
+    22: Served("init_producer_id", 0, 5),
+    23: Served("offset_for_leader_epoch", 2, 4),
+    29: Served("describe_acls", 1, 3),
+    30: Served("create_acls", 1, 3),
+    31: Served("delete_acls", 1, 3),
+    32: Served("describe_configs", 1, 4),
+    33: Served("alter_configs", 0, 2),
+    35: Served("describe_log_dirs", 1, 4),
+    36: Served("sasl_authenticate", 0, 2),
+    37: Served("create_partitions", 0, 3),
+    42: Served("delete_groups", 0, 2),
+    44: Served("incremental_alter_configs", 0, 1),
+    47: Served("offset_delete", 0, 0),
+    60: Served("describe_cluster", 0, 2),
+    68: Served("consumer_group_heartbeat", 0, 1),
+    69: Served("consumer_group_describe", 0, 1),
+    75: Served("describe_topic_partitions", 0, 0),
+}
+
+
+class Api:
+    """One API as the connection sees it: decode, handle, and a refusal of last resort."""
+
+    __slots__ = ("_response", "decode", "handle")
+
+    def __init__(self, key: int) -> None:
+        api = API_BY_KEY[key]
+        self.decode = api.request_class().decode
+        self._response = api.response_class()
+        self.handle: Handle = import_module(f"{__name__}.{SERVED[key].module}").handle
+
+    def refusal(self, error: ErrorCode) -> Any:
+        """The API's answer with nothing but an error at the top, or None where the API has no such place (API-2)."""
+        response = self._response()
+        if not hasattr(response, "error_code"):
+            return None
+        response.error_code = error
+        return response
+
+
+_LOADED: dict[int, Api] = {}
+
+
+def api_of(key: int, version: int) -> Api | None:
+    """The API that answers this key and version; None if we do not: then the connection is closed (API-1).
+
+    ApiVersions of any version is answered, in version 0 if we do not know the one asked for (API-4).
+    """
+    served = SERVED.get(key)
+    if served is None or not (served.min_version <= version <= served.max_version or key == API_VERSIONS):
+        return None
+    api = _LOADED.get(key)
+    if api is None:
+        api = _LOADED[key] = Api(key)
+    return api

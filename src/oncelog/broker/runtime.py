@@ -1,0 +1,51 @@
+"""The broker itself: one engine, the coordinators on top of it, and what handlers need of both."""
+
+from collections.abc import Callable
+from typing import Any
+
+from oncelog.broker.fetch_sessions import FetchSessions
+from oncelog.broker.groups import GroupCoordinator
+from oncelog.broker.producer_ids import ProducerIds
+from oncelog.broker.topics import Topics
+from oncelog.config import BrokerConfig
+from oncelog.engine.port import Engine
+from oncelog.ports import Chance, Clock
+from oncelog.tasks import Loop
+
+
+class Runtime:
+    """Handlers get this. It opens no socket and reads no clock but through its doors."""
+
+    def __init__(
+        self, *, engine: Engine, config: BrokerConfig, loop: Loop, clock: Clock, chance: Chance, host: str, port: int,
+        on_fatal: Callable[[BaseException], None],
+    ) -> None:
+        self.engine = engine
+        self.config = config
+        self.loop = loop
+        self.clock = clock
+        self.chance = chance
+        self.host = host
+        self.port = port
+        self.node_id = config.node_id
+        self._on_fatal = on_fatal
+        self.topics = Topics(engine, config)
+        self.producer_ids = ProducerIds(engine)
+        self.groups = GroupCoordinator(engine, loop, clock, chance, config)
+        self.fetch_sessions = FetchSessions(clock, chance, config.max_incremental_fetch_session_cache_slots)
+        self.supported_features = {"group.version": (0, 1)}
+        self.finalized_features = {"group.version": 1}
+
+    async def start(self) -> None:
+        """Recovers what lasts. When it returns, requests may come."""
+        await self.engine.start()
+        await self.groups.start()
+
+    async def stop(self) -> None:
+        """Stops the timers, then the engine: after it a restart needs no recovery."""
+        await self.groups.stop()
+        await self.engine.stop()
+
+    def fail(self, fault: BaseException) -> Any:
+        """The disk broke or lied: the process must stop rather than acknowledge anything more."""
+        self._on_fatal(fault)

@@ -1,0 +1,190 @@
+"""A broker inside the test process: `with oncelog.Broker() as broker:`.
+
+It runs in a thread of its own with its own event loop, on a free port of 127.0.0.1, in a temporary directory. All calls
+here may be made from any thread; they return when the broker has done what was asked.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from oncelog.errors import OncelogError
+
+if TYPE_CHECKING:
+    from oncelog.client.easy import ReadRecord
+    from oncelog.server.main import Server
+
+T = TypeVar("T")
+
+
+class BrokerClock:
+    """The broker's clock: it runs like the machine's, and can be moved ahead so that timeouts need no waiting."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    def advance(self, seconds: float) -> None:
+        """Moves the clock and runs every timer that is due by then."""
+        self._broker.run(lambda server: server.jump(int(seconds * 1000)))
+
+
+class Broker:
+    """An embedded broker. Give `data_dir` to keep the data; without it the data goes with the broker.
+
+    settings     broker settings by Kafka's names, for example {"num.partitions": 4}
+    durability   "process" (the default here, as Kafka's): acked records survive kill -9; "power": a power cut too
+    """
+
+    def __init__(
+        self,
+        *,
+        data_dir: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        durability: str = "process",
+        virtual_clock: bool = False,
+        port: int = 0,
+    ) -> None:
+        self._given_dir = data_dir
+        self._settings = {name: _text(value) for name, value in (settings or {}).items()}
+        self._settings.setdefault("durability", durability)
+        self._settings.setdefault("group.initial.rebalance.delay.ms", "0")
+        self._virtual_clock = virtual_clock
+        self._port = port
+        self._dir: str | None = None
+        self._thread: threading.Thread | None = None
+        self._server: Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.clock = BrokerClock(self)
+
+    def __enter__(self) -> "Broker":
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def bootstrap(self) -> str:
+        """host:port for clients; the same after every restart."""
+        if self._server is None:
+            raise OncelogError("the broker is not running: use it inside `with`, or call start()")
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def data_dir(self) -> str:
+        if self._dir is None:
+            raise OncelogError("the broker was never started: it has no data directory yet")
+        return self._dir
+
+    def start(self) -> "Broker":
+        if self._server is not None:
+            raise OncelogError("the broker is running already")
+        if self._dir is None:
+            self._dir = self._given_dir or tempfile.mkdtemp(prefix="oncelog-")
+        ready: list[BaseException | None] = []
+        is_ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready, is_ready), name="oncelog-broker", daemon=True)
+        self._thread.start()
+        is_ready.wait()
+        if ready[0] is not None:
+            self._thread.join()
+            raise ready[0]
+        return self
+
+    def stop(self) -> None:
+        """A clean stop: everything is synced. `start()` brings it back."""
+        self._end(lambda server: server.stopping.set())
+
+    def kill(self) -> None:
+        """Stops like kill -9 or a power cut, by durability: nothing more is written, un-synced bytes are dropped
+        under durability=power. Connections break. `start()` or `restart()` recovers."""
+        self._end(lambda server: server.kill())
+
+    def restart(self) -> None:
+        """A clean stop (unless it was killed) and a new start on the same port and data."""
+        if self._server is not None:
+            self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stops and removes the data, unless `data_dir` was given."""
+        if self._server is not None:
+            self.stop()
+        if self._dir is not None and self._given_dir is None:
+            shutil.rmtree(self._dir, ignore_errors=True)
+            self._dir = None
+
+    def topic(self, name: str, *, partitions: int = 1, configs: Mapping[str, object] | None = None) -> str:
+        """Creates a topic and returns its name."""
+        from oncelog.client.easy import create_topic
+
+        create_topic(
+            self.bootstrap, name, partitions=partitions, configs={key: _text(value) for key, value in (configs or {}).items()}
+        )
+        return name
+
+    def read(self, topic: str, *, isolation: str = "committed") -> "list[ReadRecord]":
+        """Every record of a topic that a reader of this isolation sees now, in offset order per partition."""
+        from oncelog.client.easy import read_all
+
+        return read_all(self.bootstrap, topic, isolation=isolation)
+
+    def run(self, do: "Callable[[Server], T]") -> T:
+        """Runs `do` in the broker's own thread and returns what it returns: for tests that look inside."""
+        if self._server is None or self._loop is None:
+            raise OncelogError("the broker is not running")
+        server = self._server
+        done = threading.Event()
+        outcome: list[Any] = []
+
+        def work() -> None:
+            try:
+                outcome.append((do(server), None))
+            except BaseException as fault:  # noqa: BLE001  # raised again in the caller's thread
+                outcome.append((None, fault))
+            done.set()
+
+        self._loop.call_soon_threadsafe(work)
+        done.wait()
+        value, fault = outcome[0]
+        if fault is not None:
+            raise fault
+        return value
+
+    def _end(self, do: "Callable[[Server], None]") -> None:
+        if self._server is None or self._thread is None:
+            raise OncelogError("the broker is not running")
+        self.run(do)
+        self._thread.join()
+        self._thread = None
+
+    def _run(self, ready: "list[BaseException | None]", is_ready: threading.Event) -> None:
+        asyncio.run(self._serve(ready, is_ready))
+
+    async def _serve(self, ready: "list[BaseException | None]", is_ready: threading.Event) -> None:
+        from oncelog.server.loop import SystemClock
+        from oncelog.server.main import Options, Server
+
+        try:
+            options = Options(listen_port=self._port, data_dir=self.data_dir, settings=self._settings)
+            server = Server(options, clock=SystemClock() if self._virtual_clock else None, fragile=True)
+            self._port = await server.start()
+        except BaseException as fault:  # noqa: BLE001  # raised again by start()
+            ready.append(fault)
+            is_ready.set()
+            return
+        self._loop = asyncio.get_running_loop()
+        self._server = server
+        ready.append(None)
+        is_ready.set()
+        await server.stopping.wait()
+        await server.stop()
+        self._server = None
+        self._loop = None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

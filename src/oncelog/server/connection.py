@@ -1,0 +1,196 @@
+"""One client's connection without its socket: frames in, answers out in the order of the requests.
+
+Requests of a connection run one at a time (as in Kafka); a handler that only waits for a sync lets the next one begin
+(`Context.release_order`). The socket side is server/listener.py; the simulator plugs in its own.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from oncelog.broker.context import CloseConnection, Context
+from oncelog.broker.handlers import Api, api_of
+from oncelog.broker.runtime import Runtime
+from oncelog.errors import ErrorCode, MalformedMessage, StorageFault
+from oncelog.protocol.header import RequestHeader, read_request_header, response_header
+from oncelog.tasks import Cancelled, Future, Task
+
+log = logging.getLogger("oncelog.connection")
+
+LONG_POLLS: Final = frozenset({1, 11, 14})  # Fetch, JoinGroup, SyncGroup
+
+
+class Wire(Protocol):
+    """The way back to the client."""
+
+    def write(self, parts: list[Any]) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Answer:
+    """The place of one answer in the line."""
+
+    __slots__ = ("parts", "ready")
+
+    def __init__(self) -> None:
+        self.ready = False
+        self.parts: list[Any] = []
+
+
+class Connection:
+    """Cuts nothing and waits for nothing: `frame` takes one whole request, `wire` gets whole answers."""
+
+    def __init__(
+        self, broker: Runtime, wire: Wire, *, connection_id: int, peer_host: str, peer_port: int, on_idle: Callable[[], None]
+    ) -> None:
+        self._broker = broker
+        self._wire = wire
+        self._connection_id = connection_id
+        self._peer_host = peer_host
+        self._peer_port = peer_port
+        self._on_idle = on_idle  # told whenever queued requests were taken up, so that reading may go on
+        self._queued: deque[bytes] = deque()
+        self._answers: deque[_Answer] = deque()
+        self._tasks: dict[int, tuple[int, Task[Any]]] = {}  # by number: api key and what is under way
+        self._count = 0
+        self._busy = False
+        self._closed = False
+        self._in_burst = False
+        self._outgoing: list[Any] = []
+        self.requests = 0
+
+    @property
+    def waiting(self) -> int:
+        """Requests received and not yet begun."""
+        return len(self._queued)
+
+    @property
+    def unanswered(self) -> int:
+        return len(self._answers) + len(self._queued)
+
+    @property
+    def has_short_work(self) -> bool:
+        """Anything under way but long polls, which have nothing to say when the broker stops."""
+        return any(key not in LONG_POLLS for key, _ in self._tasks.values())
+
+    def frames(self, frames: list[bytes]) -> None:
+        """Takes whole requests, in order; answers that are ready at once leave in one write."""
+        if self._closed:
+            return
+        self._queued.extend(frames)
+        self._pump()
+
+    def close(self) -> None:
+        """The client is gone or must go: whatever is under way for it is cancelled."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queued.clear()
+        tasks, self._tasks = self._tasks, {}
+        for _, task in tasks.values():
+            task.cancel()
+        self._wire.close()
+
+    def _pump(self) -> None:
+        if self._in_burst:
+            return
+        self._in_burst = True
+        took = False
+        while self._queued and not self._busy and not self._closed:
+            took = True
+            self._begin(self._queued.popleft())
+        self._in_burst = False
+        if not self._closed:
+            self._flush()
+            if took:
+                self._on_idle()
+
+    def _begin(self, frame: bytes) -> None:
+        self.requests += 1
+        try:
+            header = read_request_header(frame)
+            api = api_of(header.api_key, header.api_version)
+            if api is None:
+                log.info(
+                    "connection.refused peer=%s:%d api_key=%d version=%d", self._peer_host, self._peer_port,
+                    header.api_key, header.api_version,
+                )
+                return self.close()
+            request = api.decode(memoryview(frame)[header.body_at :], header.api_version)
+        except MalformedMessage as fault:
+            log.info("connection.malformed peer=%s:%d fault=%s", self._peer_host, self._peer_port, fault)
+            return self.close()
+        answer = _Answer()
+        self._answers.append(answer)
+        self._busy = True
+        released = False
+
+        def release() -> None:
+            nonlocal released
+            if not released:
+                released = True
+                self._busy = False
+                if not self._in_burst:
+                    self._pump()
+
+        context = Context(
+            header.api_key, header.api_version, header.client_id, self._peer_host, self._peer_port, self._connection_id,
+            header.api_version, release,
+        )
+        self._count += 1
+        number = self._count
+        task: Task[Any] = Task(self._broker.loop, api.handle(request, context, self._broker))
+
+        def finish(done: Future[Any]) -> None:
+            self._tasks.pop(number, None)
+            if not self._closed:
+                self._settle(done, api, header, context, answer)
+                release()
+                if not self._in_burst:
+                    self._flush()
+
+        if task.done():
+            finish(task)
+        else:
+            self._tasks[number] = (header.api_key, task)
+            task.add_callback(finish)
+
+    def _settle(
+        self, done: Future[Any], api: Api, header: RequestHeader, context: Context, answer: _Answer
+    ) -> None:
+        # The one place that catches what a handler raises (API-2).
+        try:
+            response = done.result()
+        except Cancelled:
+            return
+        except StorageFault as fault:
+            self._broker.fail(fault)  # nothing more may be acknowledged: the process stops
+            return self.close()
+        except CloseConnection as why:
+            log.info("connection.closed peer=%s:%d why=%s", self._peer_host, self._peer_port, why)
+            return self.close()
+        except Exception:
+            log.exception(
+                "request.failed api_key=%d version=%d client_id=%.249r peer=%s:%d", header.api_key, header.api_version,
+                header.client_id, self._peer_host, self._peer_port,
+            )
+            response = api.refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            if response is None:
+                return self.close()
+        answer.ready = True
+        if response is not None:
+            version = context.response_version
+            parts = response.encode_parts(version)
+            head = response_header(header.api_key, version, header.correlation_id)
+            size = len(head) + sum(map(len, parts))
+            answer.parts = [size.to_bytes(4, "big") + head, *parts]
+
+    def _flush(self) -> None:
+        outgoing = self._outgoing
+        answers = self._answers
+        while answers and answers[0].ready:
+            outgoing += answers.popleft().parts
+        if outgoing:
+            self._outgoing = []
+            self._wire.write(outgoing)

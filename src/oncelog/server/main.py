@@ -1,0 +1,130 @@
+"""Puts a broker together and runs it: for `oncelog serve` and, in a thread, for oncelog.Broker."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from oncelog.broker.runtime import Runtime
+from oncelog.config import read_broker_config
+from oncelog.engine.classic.engine import ClassicEngine
+from oncelog.engine.disk import RealDisk
+from oncelog.engine.fragile import FragileDisk
+from oncelog.errors import OncelogError
+from oncelog.server.listener import Listener
+from oncelog.server.loop import AsyncioLoop, JumpLoop, SystemChance, SystemClock
+from oncelog.tasks import Future, spawn
+
+log = logging.getLogger("oncelog.server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `oncelog serve` was asked for. `settings`: by Kafka's names, as text."""
+
+    listen_host: str = "127.0.0.1"
+    listen_port: int = 9092
+    advertised_host: str | None = None
+    advertised_port: int | None = None
+    data_dir: str
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Server:
+    """One broker on one asyncio loop. `fault` is set when the disk failed: then it stops and nothing more was acked."""
+
+    def __init__(self, options: Options, *, clock: SystemClock | None = None, fragile: bool = False) -> None:
+        self._options = options
+        self.fault: BaseException | None = None
+        self._killed = False
+        self.stopping = asyncio.Event()
+        asyncio_loop = asyncio.get_running_loop()
+        self.clock = clock or SystemClock()
+        self.loop = AsyncioLoop(asyncio_loop) if clock is None else JumpLoop(asyncio_loop, clock)
+        chance = SystemChance()
+        config = read_broker_config(options.settings)
+        self.disk = FragileDisk(options.data_dir, self.loop) if fragile else RealDisk(options.data_dir, self.loop)
+        self.engine = ClassicEngine(self.disk, self.loop, self.clock, chance, config)
+        self.broker = Runtime(
+            engine=self.engine,
+            config=config,
+            loop=self.loop,
+            clock=self.clock,
+            chance=chance,
+            host=options.advertised_host or options.listen_host,
+            port=options.advertised_port or options.listen_port,
+            on_fatal=self._fail,
+        )
+        self.listener = Listener(self.broker)
+
+    async def start(self) -> int:
+        """Recovers, then listens; returns the port."""
+        await as_asyncio(spawn(self.loop, self.broker.start(), "start"))
+        port = await self.listener.start(self._options.listen_host, self._options.listen_port)
+        if self._options.advertised_port is None:
+            self.broker.port = port
+        return port
+
+    async def stop(self) -> None:
+        """A clean stop: requests under way are answered, everything is synced. After a fault or a kill: just the end."""
+        if self.fault is None and not self._killed:
+            await self.listener.stop()
+            await as_asyncio(spawn(self.loop, self.broker.stop(), "stop"))
+        self.loop.close()
+        self.disk.close()
+
+    def kill(self) -> None:
+        """What kill -9 or a power cut would leave, by the durability mode: nothing more is written."""
+        self._killed = True
+        self.listener.abort()
+        assert isinstance(self.disk, FragileDisk)
+        self.disk.cut_power(lose_unsynced=self.broker.config.durability == "power")
+        self.stopping.set()
+
+    def jump(self, ms: int) -> None:
+        """Moves a virtual clock ahead and runs what is due."""
+        if not isinstance(self.loop, JumpLoop):
+            raise OncelogError("the broker's clock is the machine's: start it with virtual_clock=True to move it")
+        self.clock.jump(ms)
+        self.loop.jumped()
+
+    def _fail(self, fault: BaseException) -> None:
+        if self.fault is None:
+            self.fault = fault
+            log.critical("broker.failed fault=%s", fault)
+            self.listener.abort()
+            self.stopping.set()
+
+
+async def as_asyncio(future: Future[None]) -> None:
+    """Lets asyncio code wait for one of the broker's futures."""
+    waits: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def settle(done: Future[None]) -> None:
+        try:
+            done.result()
+        except BaseException as fault:  # noqa: BLE001  # handed on to the one who waits
+            waits.set_exception(fault)
+        else:
+            waits.set_result(None)
+
+    future.add_callback(settle)
+    await waits
+
+
+def serve(options: Options, *, on_ready: Callable[[str, int], None]) -> int:
+    """Runs until SIGTERM or SIGINT; 0 after a clean stop, 1 if the disk failed."""
+    return asyncio.run(_serve(options, on_ready))
+
+
+async def _serve(options: Options, on_ready: Callable[[str, int], None]) -> int:
+    server = Server(options)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.stopping.set)
+    port = await server.start()
+    on_ready(options.listen_host, port)
+    await server.stopping.wait()
+    await server.stop()
+    return 0 if server.fault is None else 1

@@ -1,0 +1,99 @@
+"""A loop, a clock and dice that one seed decides: the simulated side of tasks.Loop and ports."""
+
+import heapq
+import random
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from oncelog.model import Millis
+from oncelog.tasks import Future, Timer
+
+T = TypeVar("T")
+
+START_WALL_MS: Final = 1_700_000_000_000
+
+
+class _Event:
+    __slots__ = ("cancelled", "run")
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.run = run
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class VirtualLoop:
+    """A heap of (virtual time, counter, call). Nothing happens but by `step`; time passes only between events."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._heap: list[tuple[float, int, _Event]] = []
+        self._count = 0
+        self.now_ms: float = 0.0
+        self.steps = 0
+
+    def call_soon(self, run: Callable[[], None]) -> None:
+        self._push(0.0, run)
+
+    def call_later(self, delay_ms: float, run: Callable[[], None]) -> Timer:
+        return self._push(max(delay_ms, 0.0), run)
+
+    def in_thread(self, run: Callable[[], T]) -> Future[T]:
+        """The work happens at one instant of virtual time, after a delay that the seed draws."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                value = run()
+            except Exception as fault:
+                future.set_error(fault)
+            else:
+                future.set_result(value)
+
+        self._push(self._rng.uniform(0.05, 4.0), work)
+        return future
+
+    def step(self) -> bool:
+        """Runs the next event; False if there is none."""
+        while self._heap:
+            at, _, event = heapq.heappop(self._heap)
+            if not event.cancelled:
+                self.now_ms = max(self.now_ms, at)
+                self.steps += 1
+                event.run()
+                return True
+        return False
+
+    def drop_all(self) -> None:
+        """The machine lost its power: nothing that was to happen will."""
+        self._heap.clear()
+
+    def _push(self, delay_ms: float, run: Callable[[], None]) -> _Event:
+        event = _Event(run)
+        self._count += 1
+        heapq.heappush(self._heap, (self.now_ms + delay_ms, self._count, event))
+        return event
+
+
+class VirtualClock:
+    """Wall and monotonic clock of the virtual loop; the wall clock may be shifted."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self.wall_shift_ms = 0
+
+    def wall_ms(self) -> Millis:
+        return Millis(START_WALL_MS + int(self._loop.now_ms) + self.wall_shift_ms)
+
+    def monotonic_ms(self) -> Millis:
+        return Millis(int(self._loop.now_ms))
+
+
+class SeededChance:
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+
+    def token_bytes(self, count: int) -> bytes:
+        return self._rng.randbytes(count)
