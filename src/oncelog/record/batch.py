@@ -5,14 +5,20 @@
 23  int32  last offset delta           27  int64  base timestamp             35  int64  max timestamp
 43  int64  producer id                 51  int16  producer epoch             53  int32  base sequence
 57  int32  record count                61  records, or one compressed block
+
+A record: varint length of all that follows, int8 attributes (0), varlong timestamp delta, varint offset delta,
+varint key size (-1 null), key, varint value size (-1 null), value, varint header count, and for each header
+varint name size, name in UTF-8, varint value size (-1 null), value.
 """
 
 import struct
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-import google_crc32c
-
 from oncelog.errors import CorruptBatch
+from oncelog.record.compression import compress, decompress
+from oncelog.record.crc import crc32c
+from oncelog.record.varint import encode_varint, read_varint
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = 61
@@ -28,6 +34,11 @@ CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
 MAX_SEQUENCE: Final = 2**31 - 1
+NO_TIMESTAMP: Final = -1
+HEADERS_LIMIT: Final = 10_000  # of one record (T3)
+DECOMPRESSED_LIMIT_BYTES: Final = 64 * 1024 * 1024
+
+Bytes = bytes | bytearray | memoryview
 
 
 class BatchHeader(NamedTuple):
@@ -45,7 +56,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    count: int  # pyright: ignore[reportIncompatibleMethodOverride]  # Kafka's word; nobody counts fields
 
     @property
     def size(self) -> int:
@@ -89,6 +100,240 @@ def read_header(data: bytes | bytearray | memoryview, at: int = 0) -> BatchHeade
     return BatchHeader._make(HEADER.unpack_from(data, at))
 
 
-def crc_of(batch: bytes | bytearray | memoryview) -> int:
+def crc_of(batch: Bytes) -> int:
     """CRC-32C over all that follows the CRC field of one whole batch."""
-    return google_crc32c.value(bytes(memoryview(batch)[CRC_FROM:]))
+    return crc32c(bytes(memoryview(batch)[CRC_FROM:]))
+
+
+def check_crc(batch: Bytes, header: BatchHeader) -> bool:
+    """Whether one whole batch (`header.size` bytes) is as its writer left it."""
+    return crc32c(bytes(memoryview(batch)[CRC_FROM : header.length + LENGTH_OVERHEAD_BYTES])) == header.crc
+
+
+def batches(data: Bytes, at: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of each whole batch; a cut last batch ends it, as a fetched stretch may be cut anywhere."""
+    end = len(data)
+    while end - at >= HEADER_BYTES:
+        header = BatchHeader._make(HEADER.unpack_from(data, at))
+        if header.length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
+            raise CorruptBatch(f"batch at byte {at}: length {header.length}, a header needs {HEADER_BYTES}")
+        if header.magic != MAGIC:
+            raise CorruptBatch(f"batch at byte {at}: wanted magic {MAGIC}, found {header.magic}")
+        if at + header.size > end:
+            return
+        yield at, header
+        at += header.size
+
+
+class Header(NamedTuple):
+    """A header of a record, not of a batch."""
+
+    name: str
+    value: bytes | None
+
+
+class Record(NamedTuple):
+    """A record as a reader sees it: offset and timestamp are absolute."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+class NewRecord(NamedTuple):
+    """A record to be written: it gets its offset from its place."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int = NO_TIMESTAMP
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+class Walked(NamedTuple):
+    """Where one record stands in the uncompressed records of a batch."""
+
+    start: int
+    end: int
+    timestamp_delta: int
+    offset_delta: int
+    key: tuple[int, int] | None  # from, to
+    value: tuple[int, int] | None
+    headers: int  # position of the header count
+
+
+def build_batch(
+    records: Sequence[NewRecord],
+    *,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+    codec: int = 0,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+) -> bytes:
+    """One whole batch with CreateTime, as a client sends it."""
+    assert records
+    base_timestamp = records[0].timestamp
+    body = b"".join(
+        [
+            encode_record(delta, record.timestamp - base_timestamp, record)
+            for delta, record in enumerate(records)
+        ]
+    )
+    return seal(
+        BatchHeader(
+            base_offset=base_offset,
+            length=0,
+            leader_epoch=leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=codec | (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0),
+            last_offset_delta=len(records) - 1,
+            base_timestamp=base_timestamp,
+            max_timestamp=max(record.timestamp for record in records),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            count=len(records),
+        ),
+        compress(codec, body) if codec else body,
+    )
+
+
+def seal(header: BatchHeader, payload: Bytes) -> bytes:
+    """The batch of this header and these (compressed) records: length and CRC are computed here."""
+    packed = HEADER.pack(*header)
+    checked = packed[CRC_FROM:] + payload
+    length = HEADER_BYTES - LENGTH_OVERHEAD_BYTES + len(payload)
+    return b"".join(
+        (
+            packed[:8],
+            length.to_bytes(4, "big"),
+            packed[12:17],
+            crc32c(checked).to_bytes(4, "big"),
+            checked,
+        )
+    )
+
+
+def encode_record(offset_delta: int, timestamp_delta: int, record: NewRecord) -> bytes:
+    key, value, headers = record.key, record.value, record.headers
+    parts = [b"\0", encode_varint(timestamp_delta), encode_varint(offset_delta)]
+    parts += (b"\x01",) if key is None else (encode_varint(len(key)), key)
+    parts += (b"\x01",) if value is None else (encode_varint(len(value)), value)
+    parts.append(encode_varint(len(headers)))
+    for name, content in headers:
+        encoded = name.encode()
+        parts += (encode_varint(len(encoded)), encoded)
+        parts += (b"\x01",) if content is None else (encode_varint(len(content)), content)
+    body = b"".join(parts)
+    return encode_varint(len(body)) + body
+
+
+def payload_of(batch: Bytes, header: BatchHeader, *, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> bytes:
+    """The uncompressed records of one whole batch. CorruptBatch beyond `limit_bytes`."""
+    payload = bytes(memoryview(batch)[HEADER_BYTES : header.size])
+    if not header.attributes & COMPRESSION_MASK:
+        return payload
+    return decompress(header.attributes & COMPRESSION_MASK, payload, limit_bytes=limit_bytes)
+
+
+def walk(payload: bytes, count: int) -> Iterator[Walked]:
+    """Where each of `count` records stands. CorruptBatch unless they fill the payload exactly."""
+    at = 0
+    for index in range(count):
+        start = at
+        size, at = read_varint(payload, at)
+        end = at + size
+        if size < 0 or end > len(payload):
+            raise CorruptBatch(
+                f"record {index} at byte {start} has {size} bytes, {len(payload) - at} are left"
+            )
+        at += 1  # attributes: no bit of them has a meaning yet
+        timestamp_delta, at = read_varint(payload, at, bits=64)
+        offset_delta, at = read_varint(payload, at)
+        key, at = _field(payload, at, end, index)
+        value, at = _field(payload, at, end, index)
+        headers = at
+        names, at = read_varint(payload, at)
+        if not 0 <= names <= min(end - at, HEADERS_LIMIT):
+            raise CorruptBatch(
+                f"record {index} has {names} headers in {end - at} bytes, limit {HEADERS_LIMIT}"
+            )
+        for _ in range(names):
+            name, at = _field(payload, at, end, index)
+            if name is None:
+                raise CorruptBatch(f"record {index} has a header without a name")
+            _, at = _field(payload, at, end, index)
+        if at != end:
+            raise CorruptBatch(f"record {index} ends at byte {at}, its length says {end}")
+        yield Walked(start, end, timestamp_delta, offset_delta, key, value, headers)
+    if at != len(payload):
+        raise CorruptBatch(f"{len(payload) - at} bytes follow the last of {count} records")
+
+
+def _field(payload: bytes, at: int, end: int, index: int) -> tuple[tuple[int, int] | None, int]:
+    size, at = read_varint(payload, at)
+    if size < 0:
+        return None, at  # Java reads any negative size as null
+    if at + size > end:
+        raise CorruptBatch(f"record {index}: {size} bytes at byte {at}, the record ends at {end}")
+    return (at, at + size), at + size
+
+
+def records_of(
+    batch: Bytes, header: BatchHeader | None = None, *, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES
+) -> Iterator[Record]:
+    """The records of one whole batch, decompressed."""
+    if header is None:
+        header = read_header(batch)
+    payload = payload_of(batch, header, limit_bytes=limit_bytes)
+    stamped = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
+    for found in walk(payload, header.count):
+        yield Record(
+            header.base_offset + found.offset_delta,
+            header.base_timestamp + found.timestamp_delta if stamped is None else stamped,
+            None if found.key is None else payload[found.key[0] : found.key[1]],
+            None if found.value is None else payload[found.value[0] : found.value[1]],
+            _headers(payload, found.headers) if payload[found.headers] else (),
+        )
+
+
+def _headers(payload: bytes, at: int) -> tuple[Header, ...]:
+    """Already walked once, so nothing is out of bounds here."""
+    names, at = read_varint(payload, at)
+    headers: list[Header] = []
+    for _ in range(names):
+        size, at = read_varint(payload, at)
+        name = payload[at : at + size].decode("utf-8", "replace")
+        at += size
+        size, at = read_varint(payload, at)
+        headers.append(Header(name, None if size < 0 else payload[at : at + size]))
+        at += max(size, 0)
+    return tuple(headers)
+
+
+def patch_offset(batch: bytearray | memoryview, base_offset: int, leader_epoch: int) -> None:
+    """Gives a batch its place, in memory that may be written. Neither field is under the CRC."""
+    _OFFSET.pack_into(batch, 0, base_offset)
+    _LEADER_EPOCH.pack_into(batch, 12, leader_epoch)
+
+
+def patch_timestamp(batch: bytearray | memoryview, max_timestamp: int, *, log_append_time: bool) -> None:
+    """Sets the largest timestamp and whose clock it is, and the CRC anew."""
+    (attributes,) = _ATTRIBUTES.unpack_from(batch, 21)
+    attributes = attributes | LOG_APPEND_TIME if log_append_time else attributes & ~LOG_APPEND_TIME
+    _ATTRIBUTES.pack_into(batch, 21, attributes)
+    _OFFSET.pack_into(batch, 35, max_timestamp)
+    (length,) = _LEADER_EPOCH.unpack_from(batch, 8)
+    _CRC.pack_into(batch, 17, crc32c(bytes(batch[CRC_FROM : length + LENGTH_OVERHEAD_BYTES])))
+
+
+_OFFSET: Final = struct.Struct(">q")
+_LEADER_EPOCH: Final = struct.Struct(">i")
+_ATTRIBUTES: Final = struct.Struct(">h")
+_CRC: Final = struct.Struct(">I")
