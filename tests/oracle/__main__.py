@@ -4,6 +4,7 @@ import argparse
 import signal
 import sys
 import threading
+from types import FrameType
 
 from tests.oracle.jars import fetch
 from tests.oracle.kafka import Oracle
@@ -27,8 +28,12 @@ def main(words: list[str]) -> int:
     if asked.what == "fetch":
         return 0
     stop = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, end)
     with Oracle(properties, node_id=asked.node_id, heap=asked.heap, port=asked.port) as kafka:
         sys.stdout.write(
             f"Apache Kafka ready on {kafka.bootstrap} (data in {kafka.log_dir}); Ctrl-C stops it\n"
