@@ -1,0 +1,74 @@
+"""What the coordinator keeps of one transactional id, and which state may follow which."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from oncelog.model import NO_PRODUCER_ID, Millis, Producer, ProducerId, TopicPartition
+
+MAX_EPOCH: Final = 32766  # the last epoch a client may hold; 32767 is kept for fencing (I6)
+NO_EPOCH: Final = -1
+NO_TIME: Final = Millis(-1)
+NEVER_TIMES_OUT_MS: Final = 2**31 - 1  # the timeout of a two-phase-commit transaction (KIP-939)
+TV1: Final = 0  # the classic protocol; feature level 0 or 1
+TV2: Final = 2  # KIP-890: an epoch per transaction
+
+
+class State(IntEnum):
+    """Kafka's states by Kafka's numbers. DEAD and PREPARE_EPOCH_FENCE live in memory only."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def kafka_name(self) -> str:
+        """As DescribeTransactions and ListTransactions spell it."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+
+# TX-3: target <- from. The diagram in docs/transactions.md is drawn from this table.
+MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
+    State.EMPTY: frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}),
+    State.ONGOING: frozenset({State.ONGOING, State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}),
+    State.PREPARE_COMMIT: frozenset({State.ONGOING}),
+    State.PREPARE_ABORT: frozenset(
+        {State.ONGOING, State.PREPARE_EPOCH_FENCE, State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}
+    ),
+    State.COMPLETE_COMMIT: frozenset({State.PREPARE_COMMIT}),
+    State.COMPLETE_ABORT: frozenset({State.PREPARE_ABORT}),
+    State.DEAD: frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}),
+    State.PREPARE_EPOCH_FENCE: frozenset({State.ONGOING}),
+}
+
+FREE: Final = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})  # no transaction is under way
+ENDING: Final = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Txn:
+    """One transactional id. All of it is written to __transaction_state, but for `last_producer_epoch` (TRAP-11)."""
+
+    transactional_id: str
+    producer: Producer
+    previous_producer_id: ProducerId = NO_PRODUCER_ID
+    next_producer_id: ProducerId = NO_PRODUCER_ID
+    last_producer_epoch: int = NO_EPOCH
+    timeout_ms: int
+    state: State = State.EMPTY
+    partitions: tuple[TopicPartition, ...] = ()  # sorted; those still awaiting their marker in Prepare*
+    start_ms: Millis = NO_TIME
+    update_ms: Millis = NO_TIME
+    client_version: int = TV1
+    """TV of the last AddPartitions or EndTxn: 0 or 2."""
+
+    @property
+    def marker_producer(self) -> Producer:
+        """Whose markers end this transaction: the producer of the Prepare record."""
+        return self.producer
