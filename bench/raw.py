@@ -9,10 +9,10 @@ import struct
 import time
 from dataclasses import dataclass
 
-from oncelog.protocol.header import request_header
+from oncelog.protocol.header import request_frame
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from oncelog.record.batch import Record, build_batch
+from oncelog.record.batch import NewRecord, build_batch
 
 PRODUCE_VERSION = 9
 
@@ -57,9 +57,10 @@ def _receive(door: socket.socket) -> bytes:
 
 def new_producer_id(door: socket.socket) -> int:
     """An idempotent producer id; a fresh Kafka may need a moment for its first block."""
-    body = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000).encode(1)
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+    frame = bytes(request_frame(22, 1, 1, "bench", request))
     for _ in range(200):
-        answer = exchange(door, _frame(22, 1, 1, body))
+        answer = exchange(door, frame)
         response = InitProducerIdResponse.decode(memoryview(answer)[4:], 1)
         if response.error_code == 0:
             return response.producer_id
@@ -67,13 +68,14 @@ def new_producer_id(door: socket.socket) -> int:
     raise RuntimeError("no producer id within 10 s")
 
 
-def _frame(key: int, version: int, correlation: int, body: bytes) -> bytes:
-    head = request_header(key, version, correlation, "bench")
-    return struct.pack(">i", len(head) + len(body)) + head + body
-
-
 def produce(
-    bootstrap: str, topic: str, *, record_bytes: int, records_per_batch: int, batches: int, in_flight: int = 5,
+    bootstrap: str,
+    topic: str,
+    *,
+    record_bytes: int,
+    records_per_batch: int,
+    batches: int,
+    in_flight: int = 5,
     partition: int = 0,
 ) -> RawResult:
     """Sends `batches` batches to one partition with acks=all; raises if one answer is not NONE."""
@@ -86,14 +88,22 @@ def produce(
         frames: list[bytes] = []
         for number in range(batches):
             batch = build_batch(
-                [Record(key=None, value=value, timestamp=now) for value in values],
-                producer_id=producer_id, producer_epoch=0, base_sequence=number * records_per_batch,
+                [NewRecord(None, value, now) for value in values],
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=number * records_per_batch,
             )
             request = ProduceRequest(
-                transactional_id=None, acks=-1, timeout_ms=30_000,
-                topic_data=[TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=partition, records=batch)])],
+                transactional_id=None,
+                acks=-1,
+                timeout_ms=30_000,
+                topic_data=[
+                    TopicProduceData(
+                        name=topic, partition_data=[PartitionProduceData(index=partition, records=batch)]
+                    )
+                ],
             )
-            frames.append(_frame(0, PRODUCE_VERSION, number, request.encode(PRODUCE_VERSION)))
+            frames.append(bytes(request_frame(0, PRODUCE_VERSION, number, "bench", request)))
         begun = time.monotonic()
         _pump(door, frames, in_flight, topic)
         seconds = time.monotonic() - begun

@@ -37,7 +37,11 @@ class Cell:
 def raw_cell(name: str, record_bytes: int, records_per_batch: int, batches: int) -> Cell:
     def run(target: Target, topic: str) -> tuple[float, float]:
         result = raw.produce(
-            target.bootstrap, topic, record_bytes=record_bytes, records_per_batch=records_per_batch, batches=batches
+            target.bootstrap,
+            topic,
+            record_bytes=record_bytes,
+            records_per_batch=records_per_batch,
+            batches=batches,
         )
         return result.records_per_second, result.megabytes_per_second
 
@@ -50,8 +54,11 @@ def librdkafka_cell(name: str, record_bytes: int, records: int) -> Cell:
 
         producer = Producer(
             {
-                "bootstrap.servers": target.bootstrap, "enable.idempotence": True, "linger.ms": 5,
-                "batch.size": 16_384, "queue.buffering.max.messages": 200_000,
+                "bootstrap.servers": target.bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "batch.size": 16_384,
+                "queue.buffering.max.messages": 200_000,
             }
         )
         values = [os.urandom(record_bytes) for _ in range(64)]
@@ -110,7 +117,14 @@ def wait_ready(target: Target) -> None:
 
 def measure(rounds: int, scale: float) -> dict[str, Any]:
     ours, kafka = OncelogTarget(), KafkaTarget()
-    found: dict[str, Any] = {"machine": machine(), "rounds": rounds, "scale": scale, "runs": [], "starts": [], "idle_rss_mb": {}}
+    found: dict[str, Any] = {
+        "machine": machine(),
+        "rounds": rounds,
+        "scale": scale,
+        "runs": [],
+        "starts": [],
+        "idle_rss_mb": {},
+    }
     try:
         kafka.format()
         for target in (ours, kafka):
@@ -129,9 +143,14 @@ def measure(rounds: int, scale: float) -> dict[str, Any]:
                     cpu = cpu_seconds(target.process_id())
                     rate, megabytes = cell.run(target, topic)
                     run = {
-                        "cell": cell.name, "round": number, "target": target.name, "records_per_second": rate,
-                        "mb_per_second": megabytes, "broker_cpu_seconds": cpu_seconds(target.process_id()) - cpu,
-                        "rss_mb": resident_mb(target.process_id()), "other_load": load.share(),
+                        "cell": cell.name,
+                        "round": number,
+                        "target": target.name,
+                        "records_per_second": rate,
+                        "mb_per_second": megabytes,
+                        "broker_cpu_seconds": cpu_seconds(target.process_id()) - cpu,
+                        "rss_mb": resident_mb(target.process_id()),
+                        "other_load": load.share(),
                     }
                     print(f"{cell.name:48} {target.name:14} {rate:12,.0f} records/s", file=sys.stderr)
                     if number >= 0:
@@ -170,8 +189,16 @@ def machine() -> dict[str, Any]:
 def table(found: dict[str, Any]) -> str:
     lines = ["| figure | oncelog | Apache Kafka 4.3.1 | ratio (median, min..max) |", "|---|---|---|---|"]
     for name in dict.fromkeys(run["cell"] for run in found["runs"]):
-        ours = [run["records_per_second"] for run in found["runs"] if run["cell"] == name and run["target"] == "oncelog"]
-        theirs = [run["records_per_second"] for run in found["runs"] if run["cell"] == name and run["target"] != "oncelog"]
+        ours = [
+            run["records_per_second"]
+            for run in found["runs"]
+            if run["cell"] == name and run["target"] == "oncelog"
+        ]
+        theirs = [
+            run["records_per_second"]
+            for run in found["runs"]
+            if run["cell"] == name and run["target"] != "oncelog"
+        ]
         ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
         lines.append(
             f"| {name}, records/s | {statistics.median(ours):,.0f} | {statistics.median(theirs):,.0f} | "
@@ -193,7 +220,9 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full amount of records")
     parser.add_argument("--out", default="bench/results")

@@ -63,7 +63,9 @@ class Broker:
     def __enter__(self) -> "Broker":
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -86,7 +88,9 @@ class Broker:
             self._dir = self._given_dir or tempfile.mkdtemp(prefix="oncelog-")
         ready: list[BaseException | None] = []
         is_ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(ready, is_ready), name="oncelog-broker", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(ready, is_ready), name="oncelog-broker", daemon=True
+        )
         self._thread.start()
         is_ready.wait()
         if ready[0] is not None:
@@ -122,7 +126,10 @@ class Broker:
         from oncelog.client.easy import create_topic
 
         create_topic(
-            self.bootstrap, name, partitions=partitions, configs={key: _text(value) for key, value in (configs or {}).items()}
+            self.bootstrap,
+            name,
+            partitions=partitions,
+            configs={key: _text(value) for key, value in (configs or {}).items()},
         )
         return name
 

@@ -1,4 +1,4 @@
-"""The doors to the world: clock, chance, disk. (The loop is in tasks.py, the network in server/connection.py.)
+"""The doors to the world: clock, chance, disk. (The loop is in tasks.py, the network in broker/connection.py.)
 
 Nothing below the server may reach time, randomness or files in another way: that is what lets one seed of the simulator
 decide everything. `RealDisk` and `MemoryDisk` are in engine/disk.py.

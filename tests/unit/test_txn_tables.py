@@ -138,7 +138,9 @@ END_TV2 = """
 @pytest.mark.parametrize(("state", "ask", "epoch", "answer", "then"), rows(END_TV2))
 def test_end_txn_tv2_2_6_trap5_trap6(state: str, ask: str, epoch: str, answer: str, then: str) -> None:
     asked = producer(7, 3 if epoch == "current" else 2)
-    decision = decide_end(txn(State[state]), asked, commit=ask == "commit", version=TV2, now=NOW, fresh_id=None)
+    decision = decide_end(
+        txn(State[state]), asked, commit=ask == "commit", version=TV2, now=NOW, fresh_id=None
+    )
     assert says(decision) == (answer, then)
     if decision.record is not None:  # TX-10: a bump
         assert decision.record.producer == producer(7, 4)
@@ -245,7 +247,9 @@ def test_init_producer_id_2_4(
         assert decision.record.last_producer_epoch == (3 if version == TV2 else -1)
 
 
-def init(before: Txn | None, given: Producer | None, *, version: int = TV2, pending: State | None = None) -> Decision:
+def init(
+    before: Txn | None, given: Producer | None, *, version: int = TV2, pending: State | None = None
+) -> Decision:
     return decide_init(
         before,
         transactional_id="tid",

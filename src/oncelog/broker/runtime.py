@@ -17,7 +17,15 @@ class Runtime:
     """Handlers get this. It opens no socket and reads no clock but through its doors."""
 
     def __init__(
-        self, *, engine: Engine, config: BrokerConfig, loop: Loop, clock: Clock, chance: Chance, host: str, port: int,
+        self,
+        *,
+        engine: Engine,
+        config: BrokerConfig,
+        loop: Loop,
+        clock: Clock,
+        chance: Chance,
+        host: str,
+        port: int,
         on_fatal: Callable[[BaseException], None],
     ) -> None:
         self.engine = engine

@@ -25,7 +25,7 @@ class FragileDisk(RealDisk):
     def sync(self, files: Sequence[File]) -> Future[None]:
         sizes = {file.path: file.size() for file in files}
         done = super().sync(files)
-        done.add_callback(lambda future: None if self.fault else self._durable.update(sizes))
+        done.add_callback(lambda _: None if self.fault else self._durable.update(sizes))
         return done
 
     def sync_now(self, files: Sequence[File]) -> None:

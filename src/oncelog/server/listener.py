@@ -1,4 +1,4 @@
-"""Sockets: asyncio connections that feed server/connection.py. Every limit of a connection is here.
+"""Sockets: asyncio connections that feed broker/connection.py. Every limit of a connection is here.
 
 All connections of a listener share one receive buffer: the loop has one thread, and what was received is taken over
 before the next read. An idle connection thus holds no buffer.
@@ -6,13 +6,12 @@ before the next read. An idle connection thus holds no buffer.
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Any, Final, cast
 
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import MalformedMessage
 from oncelog.protocol.frame import Frames
-from oncelog.server.connection import Connection
+from oncelog.broker.connection import Connection
 
 log = logging.getLogger("oncelog.listener")
 
@@ -67,7 +66,10 @@ class Listener:
     def opened(self, link: "_Link", host: str) -> int | None:
         """The number of the new connection, or None if there are too many."""
         config = self.broker.config
-        if len(self._links) >= config.max_connections or self._per_host.get(host, 0) >= config.max_connections_per_ip:
+        if (
+            len(self._links) >= config.max_connections
+            or self._per_host.get(host, 0) >= config.max_connections_per_ip
+        ):
             return None
         self._accepted += 1
         self._links[self._accepted] = link
@@ -122,14 +124,14 @@ class _Link(asyncio.BufferedProtocol):
             log.warning("connection.refused peer=%s why=too many connections", self._host)
             self._transport.abort()
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
         if self._number is not None:
             self._hold(0)
             self._listener.closed(self._number, self._host)
             self._number = None
         self._connection.close()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # asyncio's signature
         return self._listener.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -138,14 +140,16 @@ class _Link(asyncio.BufferedProtocol):
         try:
             frames = self._frames.feed(self._listener.buffer[:nbytes])
         except MalformedMessage as fault:
-            return self.drop(str(fault))
-        pending = self._frames.pending_bytes
+            self.drop(str(fault))
+            return
+        pending = self._frames.kept_bytes
         if pending:
             if frames or self._frame_since_ms is None:
                 self._frame_since_ms = now
             self._hold(pending)
             if self._listener.half_received_bytes > self._config.queued_max_request_bytes:
-                return self.drop("too many half-received bytes in all connections together")
+                self.drop("too many half-received bytes in all connections together")
+                return
         elif self._frame_since_ms is not None:
             self._frame_since_ms = None
             self._hold(0)
@@ -187,13 +191,25 @@ class _Link(asyncio.BufferedProtocol):
     def check(self, now: int) -> None:
         """The time limits, looked at once a second."""
         config = self._config
-        if self._write_blocked_ms is not None and now - self._write_blocked_ms > config.connection_write_timeout_ms:
+        if (
+            self._write_blocked_ms is not None
+            and now - self._write_blocked_ms > config.connection_write_timeout_ms
+        ):
             self.drop("the client does not read")
-        elif self._frame_since_ms is not None and self._reading and now - self._frame_since_ms > (
-            config.connection_frame_timeout_ms + 1000 * self._frames.pending_bytes // MIN_FRAME_RATE_BYTES_PER_SECOND
+        elif (
+            self._frame_since_ms is not None
+            and self._reading
+            and now - self._frame_since_ms
+            > (
+                config.connection_frame_timeout_ms
+                + 1000 * self._frames.kept_bytes // MIN_FRAME_RATE_BYTES_PER_SECOND
+            )
         ):
             self.drop("a request was begun and not finished in time")
-        elif not self._connection.requests and now - self._opened_ms > config.connection_first_request_timeout_ms:
+        elif (
+            not self._connection.requests
+            and now - self._opened_ms > config.connection_first_request_timeout_ms
+        ):
             self.drop("no request in time")
         elif now - self._active_ms > config.connections_max_idle_ms and not self._connection.unanswered:
             self.drop("idle")
@@ -216,5 +232,3 @@ class _Link(asyncio.BufferedProtocol):
         elif not full and not self._reading:
             self._reading = True
             self._transport.resume_reading()
-
-

@@ -56,7 +56,8 @@ class AsyncioLoop:
         def work() -> None:
             try:
                 value = run()
-            except BaseException as fault:  # noqa: BLE001  # carried over to whoever awaits the future
+            except BaseException as raised:  # noqa: BLE001  # carried over to whoever awaits the future
+                fault = raised  # the name of an except clause is gone when the lambda runs
                 settle(lambda: future.set_error(fault))
             else:
                 settle(lambda: future.set_result(value))

@@ -44,7 +44,9 @@ class Server:
         self.loop = AsyncioLoop(asyncio_loop) if clock is None else JumpLoop(asyncio_loop, clock)
         chance = SystemChance()
         config = read_broker_config(options.settings)
-        self.disk = FragileDisk(options.data_dir, self.loop) if fragile else RealDisk(options.data_dir, self.loop)
+        self.disk = (
+            FragileDisk(options.data_dir, self.loop) if fragile else RealDisk(options.data_dir, self.loop)
+        )
         self.engine = ClassicEngine(self.disk, self.loop, self.clock, chance, config)
         self.broker = Runtime(
             engine=self.engine,
@@ -85,7 +87,9 @@ class Server:
     def jump(self, ms: int) -> None:
         """Moves a virtual clock ahead and runs what is due."""
         if not isinstance(self.loop, JumpLoop):
-            raise OncelogError("the broker's clock is the machine's: start it with virtual_clock=True to move it")
+            raise OncelogError(
+                "the broker's clock is the machine's: start it with virtual_clock=True to move it"
+            )
         self.clock.jump(ms)
         self.loop.jumped()
 

@@ -47,7 +47,7 @@ class VirtualLoop:
         def work() -> None:
             try:
                 value = run()
-            except Exception as fault:
+            except Exception as fault:  # noqa: BLE001  # carried over to whoever awaits the future
                 future.set_error(fault)
             else:
                 future.set_result(value)

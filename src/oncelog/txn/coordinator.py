@@ -268,11 +268,18 @@ def decide_end(
     step = END_TV1[txn.state, commit]
     if isinstance(step, ErrorCode):
         return _refuse(step)
-    return Decision(ErrorCode.NONE, txn.producer, _prepare(txn, commit=commit, now=now, version=TV1, fresh_id=None))
+    return Decision(
+        ErrorCode.NONE, txn.producer, _prepare(txn, commit=commit, now=now, version=TV1, fresh_id=None)
+    )
 
 
 def _end_tv2(
-    txn: Txn, producer: Producer, commit: bool, now: Millis, fresh_id: ProducerId | None, pending: State | None
+    txn: Txn,
+    producer: Producer,
+    commit: bool,
+    now: Millis,
+    fresh_id: ProducerId | None,
+    pending: State | None,
 ) -> Decision:
     if pending is not None:  # first of all, unlike TV1
         return _refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -361,7 +368,9 @@ def completed(txn: Txn, now: Millis) -> Txn:
 def is_timed_out(txn: Txn, now: Millis) -> bool:
     """TX-15: the clock starts with the first partition and is refreshed by nothing."""
     return (
-        txn.state is State.ONGOING and txn.timeout_ms != NEVER_TIMES_OUT_MS and txn.start_ms + txn.timeout_ms < now
+        txn.state is State.ONGOING
+        and txn.timeout_ms != NEVER_TIMES_OUT_MS
+        and txn.start_ms + txn.timeout_ms < now
     )
 
 

@@ -47,7 +47,9 @@ MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
     State.PREPARE_EPOCH_FENCE: frozenset({State.ONGOING}),
 }
 
-FREE: Final = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})  # no transaction is under way
+FREE: Final = frozenset(
+    {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}
+)  # no transaction is under way
 ENDING: Final = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from oncelog.broker.context import Context
 from oncelog.errors import ErrorCode
-from oncelog.protocol.apis import API_BY_KEY
+from oncelog.protocol.apis import APIS
+from oncelog.protocol.primitives import BytesLike, Message
 
 
 class Handle(Protocol):
@@ -67,17 +68,23 @@ SERVED: Final[dict[int, Served]] = {
 class Api:
     """One API as the connection sees it: decode, handle, and a refusal of last resort."""
 
-    __slots__ = ("_response", "decode", "handle")
+    __slots__ = ("_api", "_request", "_response", "handle")
 
     def __init__(self, key: int) -> None:
-        api = API_BY_KEY[key]
-        self.decode = api.request_class().decode
-        self._response = api.response_class()
+        self._api = APIS[key]
+        self._request = self._api.request_class()
+        self._response = self._api.response_class()
         self.handle: Handle = import_module(f"{__name__}.{SERVED[key].module}").handle
+
+    def decode(self, frame: BytesLike, version: int, at: int) -> Message:
+        """The body of a request. An ApiVersions of a version that nobody knows has no body that could be read (API-4)."""
+        if not self._api.supports(version):
+            return self._request()
+        return self._request.decode(frame, version, at)
 
     def refusal(self, error: ErrorCode) -> Any:
         """The API's answer with nothing but an error at the top, or None where the API has no such place (API-2)."""
-        response = self._response()
+        response: Any = self._response()
         if not hasattr(response, "error_code"):
             return None
         response.error_code = error

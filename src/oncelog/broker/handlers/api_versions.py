@@ -29,7 +29,9 @@ FEATURES_EPOCH: Final = 1
 
 # Produce 0-2 are refused, yet listed: librdkafka before 2.x takes a missing version 0 for a broker without Produce.
 LISTED: Final = [
-    ApiVersion(api_key=key, min_version=0 if key == PRODUCE else served.min_version, max_version=served.max_version)
+    ApiVersion(
+        api_key=key, min_version=0 if key == PRODUCE else served.min_version, max_version=served.max_version
+    )
     for key, served in sorted(SERVED.items())
 ]
 
@@ -40,7 +42,8 @@ async def handle(request: ApiVersionsRequest, context: Context, broker: Runtime)
         own = ApiVersion(api_key=API_VERSIONS, min_version=VERSIONS[0], max_version=VERSIONS[1])
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])
     if context.version >= 3 and not (
-        SOFTWARE.fullmatch(request.client_software_name) and SOFTWARE.fullmatch(request.client_software_version)
+        SOFTWARE.fullmatch(request.client_software_name)
+        and SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(

@@ -33,7 +33,8 @@ NO_EPOCH: Final = -1
 
 
 async def handle(request: FetchRequest, context: Context, broker: Runtime) -> FetchResponse:
-    if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
+    state = request.replica_state
+    if request.replica_id >= 0 or (state is not None and state.replica_id >= 0):
         return FetchResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     plan = _plan(request, context.version, broker)
     if isinstance(plan, ErrorCode):
@@ -117,11 +118,17 @@ def _is_enough(reads: list[Read], min_bytes: int) -> bool:
 
 
 async def _wait(
-    wanted: list[Wanted], found: list[Partition | ErrorCode], isolation: Isolation, request: FetchRequest, broker: Runtime
+    wanted: list[Wanted],
+    found: list[Partition | ErrorCode],
+    isolation: Isolation,
+    request: FetchRequest,
+    broker: Runtime,
 ) -> None:
     """Returns when enough can be read under the isolation level, or when the time is up."""
     gate = Gate()
-    partitions = [(each, part) for each, part in zip(wanted, found, strict=True) if not isinstance(part, ErrorCode)]
+    partitions = [
+        (each, part) for each, part in zip(wanted, found, strict=True) if not isinstance(part, ErrorCode)
+    ]
     stops = [partition.watch(gate.open) for _, partition in partitions]
     deadline_ms = broker.clock.monotonic_ms() + request.max_wait_ms
     try:
@@ -169,7 +176,9 @@ def _answer(plan: FetchPlan, reads: list[Read], broker: Runtime) -> FetchRespons
 def _partition_data(index: int, read: Read) -> PartitionData:
     aborted = None
     if read.aborted is not None:
-        aborted = [AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in read.aborted]
+        aborted = [
+            AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in read.aborted
+        ]
     return PartitionData(
         partition_index=index,
         error_code=read.error,

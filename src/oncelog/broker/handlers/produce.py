@@ -24,7 +24,14 @@ from oncelog.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from oncelog.record.batch import COMPRESSION_MASK, HEADER, HEADER_BYTES, LENGTH_OVERHEAD_BYTES, MAGIC, TRANSACTIONAL
+from oncelog.record.batch import (
+    COMPRESSION_MASK,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC,
+    TRANSACTIONAL,
+)
 from oncelog.tasks import Future, within
 
 KEY: Final = 0
@@ -33,14 +40,15 @@ VERSIONS: Final = (3, 13)
 ZSTD: Final = 4
 ACKS: Final = {-1: Acks.ALL, 0: Acks.NONE, 1: Acks.LEADER}
 
-type_of_outcome = Future[Appended | Refused] | Refused
+Outcome = Future[Appended | Refused] | Refused
 
 
 async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> ProduceResponse | None:
     refused = _refuse_request(request)
-    outcomes: list[list[type_of_outcome]] = []
-    for topic in request.topic_data:
-        outcomes.append([refused or _append(topic, part, request, context, broker) for part in topic.partition_data])
+    outcomes = [
+        [refused or _append(topic, part, request, context, broker) for part in topic.partition_data]
+        for topic in request.topic_data
+    ]
     context.release_order()  # every batch has its place; what is left is waiting for the disk
 
     deadline_ms = broker.clock.monotonic_ms() + request.timeout_ms
@@ -59,7 +67,9 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
                 done = Refused(ErrorCode.REQUEST_TIMED_OUT)
             failed = failed or isinstance(done, Refused)
             parts.append(_answer(part.index, done))
-        responses.append(TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
+        responses.append(
+            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=parts)
+        )
     if request.acks == Acks.NONE:
         if failed:
             raise CloseConnection("a Produce with acks=0 was refused")
@@ -84,8 +94,12 @@ def _refuse_request(request: ProduceRequest) -> Refused | None:
 
 
 def _append(
-    topic: TopicProduceData, part: PartitionProduceData, request: ProduceRequest, context: Context, broker: Runtime
-) -> type_of_outcome:
+    topic: TopicProduceData,
+    part: PartitionProduceData,
+    request: ProduceRequest,
+    context: Context,
+    broker: Runtime,
+) -> Outcome:
     if context.version >= 13:
         found = broker.engine.topic_by_id(TopicId(topic.topic_id))
         if found is None:
@@ -107,7 +121,9 @@ def _append(
     acks = ACKS.get(request.acks)
     if acks is None:
         return Refused(ErrorCode.INVALID_REQUIRED_ACKS)
-    if found.name in INTERNAL_TOPICS:  # always: Kafka lets any client in that calls itself __admin_client (T16)
+    if (
+        found.name in INTERNAL_TOPICS
+    ):  # always: Kafka lets any client in that calls itself __admin_client (T16)
         return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{found.name} is written by the broker only")
     return found.partitions[part.index].append(records, acks=acks)
 
@@ -127,7 +143,8 @@ def _answer(index: int, done: Appended | Refused) -> PartitionProduceResponse:
         log_append_time_ms=-1,
         log_start_offset=done.log_start_offset,
         record_errors=[
-            BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=why) for at, why in done.record_errors
+            BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=why)
+            for at, why in done.record_errors
         ],
         error_message=done.message,
     )

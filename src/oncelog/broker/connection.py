@@ -13,7 +13,7 @@ from oncelog.broker.context import CloseConnection, Context
 from oncelog.broker.handlers import Api, api_of
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import ErrorCode, MalformedMessage, StorageFault
-from oncelog.protocol.header import RequestHeader, read_request_header, response_header
+from oncelog.protocol.header import RequestHeader, read_request_header, response_frame_parts
 from oncelog.tasks import Cancelled, Future, Task
 
 log = logging.getLogger("oncelog.connection")
@@ -42,7 +42,14 @@ class Connection:
     """Cuts nothing and waits for nothing: `frame` takes one whole request, `wire` gets whole answers."""
 
     def __init__(
-        self, broker: Runtime, wire: Wire, *, connection_id: int, peer_host: str, peer_port: int, on_idle: Callable[[], None]
+        self,
+        broker: Runtime,
+        wire: Wire,
+        *,
+        connection_id: int,
+        peer_host: str,
+        peer_port: int,
+        on_idle: Callable[[], None],
     ) -> None:
         self._broker = broker
         self._wire = wire
@@ -110,17 +117,22 @@ class Connection:
         self.requests += 1
         try:
             header = read_request_header(frame)
-            api = api_of(header.api_key, header.api_version)
+            api = api_of(header.api_key, header.version)
             if api is None:
                 log.info(
-                    "connection.refused peer=%s:%d api_key=%d version=%d", self._peer_host, self._peer_port,
-                    header.api_key, header.api_version,
+                    "connection.refused peer=%s:%d api_key=%d version=%d",
+                    self._peer_host,
+                    self._peer_port,
+                    header.api_key,
+                    header.version,
                 )
-                return self.close()
-            request = api.decode(memoryview(frame)[header.body_at :], header.api_version)
+                self.close()
+                return
+            request = api.decode(frame, header.version, header.body_at)
         except MalformedMessage as fault:
             log.info("connection.malformed peer=%s:%d fault=%s", self._peer_host, self._peer_port, fault)
-            return self.close()
+            self.close()
+            return
         answer = _Answer()
         self._answers.append(answer)
         self._busy = True
@@ -135,8 +147,14 @@ class Connection:
                     self._pump()
 
         context = Context(
-            header.api_key, header.api_version, header.client_id, self._peer_host, self._peer_port, self._connection_id,
-            header.api_version, release,
+            header.api_key,
+            header.version,
+            header.client_id,
+            self._peer_host,
+            self._peer_port,
+            self._connection_id,
+            header.version,
+            release,
         )
         self._count += 1
         number = self._count
@@ -166,25 +184,30 @@ class Connection:
             return
         except StorageFault as fault:
             self._broker.fail(fault)  # nothing more may be acknowledged: the process stops
-            return self.close()
+            self.close()
+            return
         except CloseConnection as why:
             log.info("connection.closed peer=%s:%d why=%s", self._peer_host, self._peer_port, why)
-            return self.close()
+            self.close()
+            return
         except Exception:
             log.exception(
-                "request.failed api_key=%d version=%d client_id=%.249r peer=%s:%d", header.api_key, header.api_version,
-                header.client_id, self._peer_host, self._peer_port,
+                "request.failed api_key=%d version=%d client_id=%.249r peer=%s:%d",
+                header.api_key,
+                header.version,
+                header.client_id,
+                self._peer_host,
+                self._peer_port,
             )
             response = api.refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
             if response is None:
-                return self.close()
+                self.close()
+                return
         answer.ready = True
         if response is not None:
-            version = context.response_version
-            parts = response.encode_parts(version)
-            head = response_header(header.api_key, version, header.correlation_id)
-            size = len(head) + sum(map(len, parts))
-            answer.parts = [size.to_bytes(4, "big") + head, *parts]
+            answer.parts = response_frame_parts(
+                header.api_key, context.response_version, header.correlation_id, response
+            )
 
     def _flush(self) -> None:
         outgoing = self._outgoing
