@@ -1,0 +1,1 @@
+"""A small blocking Kafka client over plain sockets: for our command line, our tests and whoever embeds the broker."""

@@ -1,0 +1,273 @@
+"""Who leads what: metadata, coordinators, and one connection to each broker."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from oncelog.client.address import Address, parse_bootstrap
+from oncelog.client.faults import RETRIABLE, RefusedByBroker, TimedOut, Unreachable, demand
+from oncelog.client.session import CLIENT_ID, Connection
+from oncelog.errors import ErrorCode
+from oncelog.model import TopicPartition
+from oncelog.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from oncelog.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+NO_NODE: Final = -1
+
+# The coordinator moved or is loading, or a transaction is about to decide an offset: it will pass.
+COORDINATOR_PASSING: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    }
+)
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """One partition as the cluster describes it."""
+
+    index: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """One topic as the cluster describes it."""
+
+    name: str
+    id: bytes
+    is_internal: bool
+    partitions: tuple[PartitionView, ...]
+
+
+class Backoff:
+    """Waits longer and longer until the time is up."""
+
+    def __init__(self, timeout_ms: int, *, first_ms: int = 20, longest_ms: int = 500) -> None:
+        self._deadline = time.monotonic() + timeout_ms / 1000
+        self._next_ms = first_ms
+        self._longest_ms = longest_ms
+
+    def wait(self) -> bool:
+        """False, at once, if there is no time left."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(self._next_ms / 1000, left))
+        self._next_ms = min(self._next_ms * 2, self._longest_ms)
+        return True
+
+
+class Cluster:
+    """The way to every broker of a cluster. Not for more than one thread at a time."""
+
+    def __init__(
+        self, bootstrap: str | Sequence[Address], *, client_id: str = CLIENT_ID, timeout_ms: int = 30_000
+    ) -> None:
+        self._bootstrap = parse_bootstrap(bootstrap) if isinstance(bootstrap, str) else list(bootstrap)
+        self.client_id = client_id
+        self.timeout_ms = timeout_ms
+        self._connections: dict[Address, Connection] = {}
+        self._nodes: dict[int, Address] = {}
+        self._controller = NO_NODE
+        self._topics: dict[str, TopicView] = {}
+        self._coordinators: dict[tuple[int, str], Address] = {}
+        self.cluster_id: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    # Brokers
+
+    def at(self, address: Address) -> Connection:
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = Connection(address, client_id=self.client_id, timeout_ms=self.timeout_ms)
+            self._connections[address] = connection
+        return connection
+
+    def any(self) -> Connection:
+        """A broker that answers: those we know first, then the bootstrap addresses."""
+        faults: list[str] = []
+        for address in dict.fromkeys([*self._nodes.values(), *self._bootstrap]):
+            connection = self.at(address)
+            try:
+                connection.offered()
+            except (Unreachable, TimedOut) as fault:
+                faults.append(str(fault))
+            else:
+                return connection
+        raise Unreachable("; ".join(faults))
+
+    def node(self, node_id: int) -> Connection:
+        if node_id not in self._nodes:
+            self.refresh(())
+        address = self._nodes.get(node_id)
+        if address is None:
+            known = ", ".join(str(each) for each in sorted(self._nodes)) or "none"
+            raise Unreachable(f"broker {node_id} is not in the cluster's metadata (known: {known})")
+        return self.at(address)
+
+    def nodes(self) -> Mapping[int, Address]:
+        if not self._nodes:
+            self.refresh(())
+        return dict(sorted(self._nodes.items()))
+
+    def controller(self) -> Connection:
+        """The broker that takes topic changes; any will do where the cluster names none."""
+        if not self._nodes:
+            self.refresh(())
+        return self.node(self._controller) if self._controller in self._nodes else self.any()
+
+    # Topics
+
+    def refresh(
+        self, names: Iterable[str] | None, *, auto_create: bool = False
+    ) -> list[MetadataResponseTopic]:
+        """Asks for these topics, for all (None) or only for the brokers (an empty list)."""
+        topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        whom = self.any()
+        answer = whom.send(
+            MetadataRequest(topics=topics, allow_auto_topic_creation=auto_create), MetadataResponse
+        )
+        demand(answer.error_code, "Metadata", str(whom))
+        self._nodes = {each.node_id: Address(each.host, each.port) for each in answer.brokers}
+        self._controller = answer.controller_id
+        self.cluster_id = answer.cluster_id
+        for topic in answer.topics:
+            if topic.name is not None:
+                if topic.error_code == ErrorCode.NONE:
+                    self._topics[topic.name] = _view(topic)
+                else:
+                    self._topics.pop(topic.name, None)
+        return list(answer.topics)
+
+    def topics(self) -> list[TopicView]:
+        """All topics, freshly asked, by name."""
+        found = self.refresh(None)
+        return sorted(
+            (_view(each) for each in found if each.error_code == ErrorCode.NONE), key=lambda each: each.name
+        )
+
+    def topic(self, name: str, *, auto_create: bool = False, wait_ms: int = 0) -> TopicView:
+        """One topic, from memory if known. `wait_ms`: how long it may take to appear and to have all its leaders."""
+        known = self._topics.get(name)
+        if known is not None:
+            return known
+        backoff = Backoff(wait_ms)
+        while True:
+            (found,) = self.refresh([name], auto_create=auto_create)
+            error = found.error_code or next(
+                (each.error_code for each in found.partitions if each.error_code), 0
+            )
+            if error == ErrorCode.NONE:
+                return self._topics[name]
+            self._topics.pop(name, None)
+            if error not in RETRIABLE or not backoff.wait():
+                raise RefusedByBroker(error, f"Metadata of topic {name!r}", str(self.any()))
+
+    def forget(self, topic: str) -> None:
+        """The next question about this topic goes to the cluster."""
+        self._topics.pop(topic, None)
+
+    def leader(self, partition: TopicPartition) -> Connection:
+        for each in self.topic(partition.topic).partitions:
+            if each.index == partition.partition:
+                if each.leader == NO_NODE:
+                    raise RefusedByBroker(
+                        ErrorCode.LEADER_NOT_AVAILABLE, f"leader of {partition}", "the cluster"
+                    )
+                return self.node(each.leader)
+        count = len(self.topic(partition.topic).partitions)
+        raise RefusedByBroker(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"leader of {partition}",
+            "the cluster",
+            f"the topic has {count} partitions",
+        )
+
+    # Coordinators
+
+    def coordinator(self, key: str, kind: int = GROUP) -> Connection:
+        """The broker that looks after a group or a transactional id; waits while the internal topic is being made."""
+        known = self._coordinators.get((kind, key))
+        if known is not None:
+            return self.at(known)
+        what = f"FindCoordinator of {'transactional id' if kind == TRANSACTION else 'group'} {key!r}"
+        backoff = Backoff(self.timeout_ms)
+        while True:
+            whom = self.any()
+            request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
+            answer = whom.send(request, FindCoordinatorResponse)
+            found = answer.coordinators[0] if answer.coordinators else answer
+            if found.error_code == ErrorCode.NONE:
+                address = Address(found.host, found.port)
+                self._coordinators[kind, key] = address
+                return self.at(address)
+            if found.error_code not in RETRIABLE or not backoff.wait():
+                raise RefusedByBroker(found.error_code, what, str(whom), found.error_message)
+
+    def forget_coordinator(self, key: str, kind: int = GROUP) -> None:
+        self._coordinators.pop((kind, key), None)
+
+    def with_coordinator(self, group: str, ask: Callable[[Connection], ResultT]) -> ResultT:
+        """Asks the group's coordinator; again when it moved or is loading, and once more when the connection broke."""
+        backoff = Backoff(self.timeout_ms)
+        broke = False
+        while True:
+            whom = self.coordinator(group)
+            try:
+                return ask(whom)
+            except Unreachable:
+                self.forget_coordinator(group)
+                if broke:
+                    raise
+                broke = True
+            except RefusedByBroker as fault:
+                self.forget_coordinator(group)
+                if fault.error not in COORDINATOR_PASSING or not backoff.wait():
+                    raise
+
+
+def _view(topic: MetadataResponseTopic) -> TopicView:
+    partitions = sorted(
+        (
+            PartitionView(
+                each.partition_index,
+                each.leader_id,
+                each.leader_epoch,
+                tuple(each.replica_nodes),
+                tuple(each.isr_nodes),
+            )
+            for each in topic.partitions
+        ),
+        key=lambda each: each.index,
+    )
+    return TopicView(topic.name or "", bytes(topic.topic_id), topic.is_internal, tuple(partitions))
