@@ -221,8 +221,10 @@ def _record_errors(
                 yield (
                     ErrorCode.INVALID_TIMESTAMP,
                     index,
-                    f"Timestamp {timestamp} of message with offset {record.offset_delta} is out of range. "
-                    f"The timestamp should be within [{now - before}, {now + after}]",
+                    (
+                        f"Timestamp {timestamp} of message with offset {record.offset_delta} is out of range. "
+                        f"The timestamp should be within [{now - before}, {now + after}]"
+                    ),
                 )
         elif stamped:
             key = -1 if record.key is None else record.key[1] - record.key[0]
@@ -230,9 +232,11 @@ def _record_errors(
             yield (
                 ErrorCode.INVALID_TIMESTAMP,
                 index,
-                f"Invalid timestamp type in message DefaultRecord(offset={record.offset_delta}, "
-                f"timestamp={timestamp}, key={key} bytes, value={value} bytes). "
-                "Producer should not set timestamp type to LogAppendTime.",
+                (
+                    f"Invalid timestamp type in message DefaultRecord(offset={record.offset_delta}, "
+                    f"timestamp={timestamp}, key={key} bytes, value={value} bytes). "
+                    "Producer should not set timestamp type to LogAppendTime."
+                ),
             )
 
 
