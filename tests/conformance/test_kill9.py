@@ -1,0 +1,110 @@
+"""kill -9 under load: what librdkafka was told is acknowledged is there, once, at the offset it was told."""
+
+import random
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Message, Producer
+
+import oncelog
+from oncelog.client.easy import create_topic, read_all
+from tests.processes import ServedBroker
+
+CYCLES = 50
+PARTITIONS = 3
+
+
+class Load:
+    """An idempotent librdkafka producer that never stops; remembers what was acknowledged and where."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.acked: dict[bytes, tuple[int, int]] = {}
+        self.failed: list[str] = []
+        self.sent = 0
+        self._topic = topic
+        self._stop = threading.Event()
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "retry.backoff.ms": 20,
+                "reconnect.backoff.ms": 10,
+                "reconnect.backoff.max.ms": 100,
+                "message.timeout.ms": 120_000,
+                "log_level": 0,
+            }
+        )
+        self._thread = threading.Thread(target=self._run, name="load")
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            if len(self._producer) < 2000:
+                value = b"%d" % self.sent
+                self._producer.produce(
+                    self._topic, value, partition=self.sent % PARTITIONS, on_delivery=self._delivered
+                )
+                self.sent += 1
+            self._producer.poll(0 if self.sent % 50 else 0.002)
+
+    def _delivered(self, error: object, message: Message) -> None:
+        value, partition, offset = message.value(), message.partition(), message.offset()
+        if error is not None:
+            self.failed.append(f"{value!r}: {error}")
+        else:
+            assert value is not None
+            assert partition is not None
+            assert offset is not None
+            assert value not in self.acked, f"{value!r} acknowledged twice"
+            self.acked[value] = (partition, offset)
+
+    def finish(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        assert self._producer.flush(60) == 0
+
+
+def check(bootstrap: str, topic: str, load: Load) -> None:
+    found: dict[bytes, tuple[int, int]] = {}
+    for record in read_all(bootstrap, topic, isolation="committed"):
+        assert record.value is not None
+        assert record.value not in found, f"{record.value!r} stands twice"
+        found[record.value] = (record.partition, record.offset)
+    lost = {value: place for value, place in load.acked.items() if found.get(value) != place}
+    assert not lost
+    assert not load.failed
+    assert len(load.acked) == load.sent
+
+
+@pytest.mark.timeout(300)
+def test_50_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    rng = random.Random(20)
+    with ServedBroker(tmp_path, settings={"log.segment.bytes": "262144"}) as broker:
+        create_topic(broker.bootstrap, "t", partitions=PARTITIONS)
+        load = Load(broker.bootstrap, "t")
+        for _ in range(CYCLES):
+            time.sleep(rng.uniform(0.05, 0.4))
+            broker.kill()
+            broker.start()
+        load.finish()
+        check(broker.bootstrap, "t", load)
+        assert load.sent > CYCLES * 10
+        assert broker.stop() == 0
+
+
+@pytest.mark.timeout(300)
+def test_power_cuts_on_real_files_lose_nothing_acknowledged() -> None:
+    rng = random.Random(21)
+    with oncelog.Broker(durability="power", settings={"log.segment.bytes": 262_144}) as broker:
+        broker.topic("t", partitions=PARTITIONS)
+        load = Load(broker.bootstrap, "t")
+        for _ in range(20):
+            time.sleep(rng.uniform(0.05, 0.3))
+            broker.kill()
+            broker.start()
+        load.finish()
+        check(broker.bootstrap, "t", load)
+        assert load.sent > 200
