@@ -1,0 +1,406 @@
+"""The classic engine: topics as directories of Kafka's files below one data directory."""
+
+import logging
+import re
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from oncelog.config import BrokerConfig, read_topic_config
+from oncelog.engine.classic.checkpoints import (
+    CLEAN_SHUTDOWN,
+    CLEANED_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+    read_offsets,
+    read_text,
+    write_file,
+    write_offsets,
+)
+from oncelog.engine.classic.metadata import Journal, Metadata, TopicEntry, topic_entry
+from oncelog.engine.classic.partition import ClassicPartition
+from oncelog.engine.classic.recovery import Loaded, recover
+from oncelog.engine.classic.store import Store, Turn, settled
+from oncelog.engine.port import Topic
+from oncelog.errors import BadConfig, CorruptLog, OncelogError
+from oncelog.model import Millis, TopicId, TopicPartition
+from oncelog.ports import Chance, Clock, Disk, File
+from oncelog.record.checkpoints import (
+    MetaProperties,
+    decode_meta_properties,
+    encode_clean_shutdown,
+    encode_meta_properties,
+    encode_partition_metadata,
+    encode_uuid,
+)
+from oncelog.tasks import Future, Loop, Timer, sleep
+
+log = logging.getLogger("oncelog.engine")
+
+LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+NAME_LIMIT_BYTES: Final = 255  # of a file name
+SLICE_MS: Final = 4  # background work gives the loop back after this
+SYNC_FILES: Final = 256  # files of one call of a long sync
+
+
+class ClassicEngine:
+    """Implements engine.port.Engine. `failed` resolves when the disk failed: then the process must stop."""
+
+    def __init__(self, disk: Disk, loop: Loop, clock: Clock, chance: Chance, config: BrokerConfig) -> None:
+        self._store = Store(disk, loop, clock, config)
+        self._store.keep_log_starts = self._keep_log_starts
+        self._disk = disk
+        self._loop = loop
+        self._clock = clock
+        self._chance = chance
+        self._config = config
+        self._journal = Journal(disk)
+        self._metadata = Metadata()
+        self._meta: MetaProperties | None = None
+        self._topics: dict[str, Topic] = {}
+        self._by_id: dict[TopicId, Topic] = {}
+        self._partitions: dict[TopicPartition, ClassicPartition] = {}
+        self._changing = Turn()  # topics
+        self._keeping = Turn()  # checkpoint files
+        self._kept: dict[str, dict[TopicPartition, int]] = {}
+        self._cleaned: dict[TopicPartition, int] = {}
+        self._timers: dict[str, Timer] = {}
+
+    @property
+    def failed(self) -> Future[BaseException]:
+        return self._store.failed
+
+    @property
+    def cluster_id(self) -> str:
+        assert self._meta is not None
+        return self._meta.cluster_id
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        return self._topics
+
+    def topic_by_id(self, topic_id: TopicId) -> Topic | None:
+        return self._by_id.get(topic_id)
+
+    def now_ms(self) -> Millis:
+        return self._clock.wall_ms()
+
+    # Start and stop
+
+    async def start(self) -> None:
+        disk = self._disk
+        self._meta = self._read_meta()
+        clean = disk.exists(CLEAN_SHUTDOWN)
+        if clean:  # before anything is read: a crash from here on means recovery, twice if need be (B51)
+            disk.remove(CLEAN_SHUTDOWN)
+            disk.sync_directory("")
+        self._metadata = self._journal.load()
+        points = read_offsets(disk, RECOVERY_POINTS)
+        starts = read_offsets(disk, LOG_START_OFFSETS)
+        self._cleaned = read_offsets(disk, CLEANED_OFFSETS)
+        directories = self._tidy(disk.list(""))
+        for entry in self._metadata.topics.values():
+            self._add_topic(entry, points, starts)
+        missing = [each for each in self._partitions.values() if each.directory not in directories]
+        for partition in missing:
+            if partition.recovery_point:
+                raise CorruptLog(
+                    f"{partition.directory} is missing, wanted its log up to {partition.recovery_point} at least"
+                )
+            self._make_directory(partition)
+        if not clean:
+            await self._recover_all()
+        if missing or not clean:
+            disk.sync_directory("")
+            await self._write_checkpoints()
+        self._start_timers()
+
+    def _read_meta(self) -> MetaProperties:
+        meta = read_text(self._disk, META_PROPERTIES, decode_meta_properties)
+        if meta is None:
+            cluster, directory = self._chance.token_bytes(16), self._chance.token_bytes(16)
+            meta = MetaProperties(encode_uuid(cluster), self._config.node_id, encode_uuid(directory))
+            write_file(self._disk, META_PROPERTIES, encode_meta_properties(meta).encode())
+        elif meta.node_id != self._config.node_id:
+            raise BadConfig(f"node.id: {META_PROPERTIES} says {meta.node_id}, found {self._config.node_id}")
+        return meta
+
+    def _tidy(self, names: list[str]) -> set[str]:
+        """Finishes deletions that a crash interrupted, and sets aside what no topic owns."""
+        wanted = {
+            f"{topic.name}-{index}"
+            for topic in self._metadata.topics.values()
+            for index in range(topic.partitions)
+        }
+        gone = self._metadata.deleted
+        for name in names:
+            topic, _, index = name.rpartition("-")
+            if name in wanted or not (index.isdigit() or index in ("delete",)):
+                continue
+            if index == "delete" or topic in gone:
+                self._disk.remove(name)
+            elif not any(each.endswith(".log") for each in self._disk.list(name)):
+                self._disk.remove(name)  # a topic that was never answered for
+            else:
+                aside = _cut(topic, f"-{index}.{self._chance.token_bytes(16).hex()}-stray")
+                log.warning("engine.stray directory=%s renamed_to=%s", name, aside)
+                self._disk.rename(name, aside)
+        return wanted.intersection(names)
+
+    async def _recover_all(self) -> None:
+        """Checks all logs, in the loop: nobody is served yet."""
+        unsynced: list[File] = []
+        began = self._clock.monotonic_ms()
+        for partition in self._partitions.values():
+            found: Loaded = recover(
+                self._store,
+                partition.directory,
+                partition.config,
+                log_start_offset=partition.stored_log_start,
+                recovery_point=partition.recovery_point,
+            )
+            if found.changed:
+                self._disk.sync_directory(partition.directory)
+            if self._store.power:
+                # All of it is served as durable from now on, so it must be: after kill -9 it may not yet.
+                unsynced += [segment.log for segment in found.unsynced]
+                if found.unsynced:
+                    self._disk.sync_directory(partition.directory)
+                found.unsynced = []
+                partition.recovery_point = found.state.log_end_offset
+            partition.adopt(found)
+            if self._clock.monotonic_ms() - began > 10 * SLICE_MS:
+                await sleep(self._loop, 0)
+                began = self._clock.monotonic_ms()
+        await self._sync(unsynced)
+
+    async def _sync(self, files: list[File]) -> None:
+        for at in range(0, len(files), SYNC_FILES):
+            await self._disk.sync(files[at : at + SYNC_FILES])
+
+    async def stop(self) -> None:
+        """Makes everything durable and says so in a file, last of all."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._store.remove_now()
+        await self._store.quiet()
+        self._store.stopped = True
+        if self.failed.done():
+            raise self.failed.result()
+        files: list[File] = []
+        chores: list[Callable[[], None]] = []
+        for partition in self._partitions.values():
+            more_files, more_chores = partition.close()
+            files += more_files
+            chores += more_chores
+
+        def work() -> None:
+            for chore in chores:
+                chore()
+
+        await self._sync(files)
+        await self._loop.in_thread(work)
+        await self._write_checkpoints()
+        self._journal.close()
+        await self._loop.in_thread(
+            lambda: write_file(
+                self._disk, CLEAN_SHUTDOWN, encode_clean_shutdown(self._metadata.starts).encode()
+            )
+        )
+
+    # Topics
+
+    def _add_topic(
+        self,
+        entry: TopicEntry,
+        points: Mapping[TopicPartition, int],
+        starts: Mapping[TopicPartition, int],
+    ) -> Topic:
+        config = read_topic_config(entry.configs)
+        before = self._topics.get(entry.name)
+        partitions = list(before.partitions) if before is not None else []
+        for index in range(len(partitions), entry.partitions):
+            at = TopicPartition(entry.name, index)
+            partition = ClassicPartition(
+                self._store,
+                entry.name,
+                index,
+                entry.id,
+                config,
+                leader_epoch=self._metadata.starts - entry.born(index),
+                log_start_offset=starts.get(at, 0),
+                recovery_point=points.get(at, 0),
+            )
+            self._partitions[at] = partition
+            partitions.append(partition)
+        topic = Topic(entry.name, entry.id, partitions, dict(entry.configs))
+        self._topics[entry.name] = self._by_id[entry.id] = topic
+        return topic
+
+    async def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
+        check_name(name)
+        read_topic_config(configs)
+        async with self._changing:
+            if name in self._topics:
+                raise OncelogError(f"topic {name} exists already")
+            topic_id = TopicId(self._chance.token_bytes(16))
+            entry = TopicEntry(name, topic_id, [(partitions, self._metadata.starts)], dict(configs))
+            await self._make_directories(entry, 0)
+            await self._write(topic_entry(entry))
+            self._metadata.topics[name] = entry
+            return self._add_topic(entry, {}, {})
+
+    async def create_partitions(self, name: str, count: int) -> None:
+        async with self._changing:
+            entry = self._metadata.topics[name]
+            before = entry.partitions
+            grown = [*entry.grown, (count, self._metadata.starts)]
+            entry = TopicEntry(name, entry.id, grown, entry.configs)
+            await self._make_directories(entry, before)
+            await self._write(topic_entry(entry))
+            self._metadata.topics[name] = entry
+            self._add_topic(entry, {}, {})
+
+    async def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
+        config = read_topic_config(configs)
+        async with self._changing:
+            entry = self._metadata.topics[name]
+            entry = TopicEntry(name, entry.id, entry.grown, dict(configs))
+            await self._write(topic_entry(entry))
+            self._metadata.topics[name] = entry
+            topic = self._add_topic(entry, {}, {})
+            for partition in topic.partitions:
+                assert isinstance(partition, ClassicPartition)
+                partition.set_config(config)
+
+    async def delete_topic(self, name: str) -> None:
+        """Gone when it returns; the space comes back a little later."""
+        async with self._changing:
+            topic = self._topics[name]
+            await self._write({"deleted": name, "id": topic.id.hex()})
+            del self._metadata.topics[name], self._topics[name], self._by_id[topic.id]
+            partitions = [self._partitions.pop(TopicPartition(name, each.index)) for each in topic.partitions]
+            for partition in partitions:
+                partition.forget()
+            await self._store.syncer.quiet()
+            aside: list[str] = []
+            for partition in partitions:
+                await partition.quiet()
+                to = _cut(name, f"-{partition.index}.{self._chance.token_bytes(16).hex()}-delete")
+                self._disk.rename(partition.directory, to)
+                aside.append(to)
+                self._cleaned.pop(partition.at, None)
+            await self._loop.in_thread(lambda: self._disk.sync_directory(""))
+            # A topic of the same name may come next: it must not meet the offsets of this one.
+            await self._write_checkpoints()
+            self._store.remove_later(aside, 0)
+
+    async def _make_directories(self, entry: TopicEntry, first: int) -> None:
+        began = self._clock.monotonic_ms()
+        metadata = encode_partition_metadata(entry.id).encode()
+        for index in range(first, entry.partitions):
+            self._make_one(f"{entry.name}-{index}", metadata)
+            if self._clock.monotonic_ms() - began > SLICE_MS:
+                await sleep(self._loop, 0)
+                began = self._clock.monotonic_ms()
+        if self._store.power:
+            await self._loop.in_thread(lambda: self._disk.sync_directory(""))
+
+    def _make_directory(self, partition: ClassicPartition) -> None:
+        self._make_one(partition.directory, encode_partition_metadata(partition.topic_id).encode())
+
+    def _make_one(self, directory: str, metadata: bytes) -> None:
+        if self._disk.exists(directory):
+            self._disk.remove(directory)  # of a creation that failed before it was answered
+        self._disk.make_directory(directory)
+        file = self._disk.open(f"{directory}/{PARTITION_METADATA}", create=True)
+        file.append((metadata,))
+        file.close()
+
+    async def _write(self, entry: Mapping[str, Any]) -> None:
+        """One line of the journal, durable in the engine's mode when it returns."""
+        file = self._journal.append(entry)
+        if self._store.power:
+            await self._disk.sync((file,))
+
+    async def claim_producer_ids(self, count: int) -> range:
+        async with self._changing:
+            first = self._metadata.next_producer_id
+            await self._write({"producer_ids": first + count})
+            self._metadata.next_producer_id = first + count
+            return range(first, first + count)
+
+    # In the background
+
+    def _start_timers(self) -> None:
+        config = self._config
+        self._every(config.flush_interval_ms, "checkpoints", self._write_checkpoints)
+        self._every(config.log_retention_check_interval_ms, "retention", self.run_retention)
+        self._every(config.producer_id_expiration_check_interval_ms, "expiry", self._expire_producers)
+
+    def _every(self, interval_ms: int, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        def run() -> None:
+            settled(self._store.spawn(work(), name)).add_callback(lambda _: arm())
+
+        def arm() -> None:
+            if not self._store.stopped and not self.failed.done():
+                self._timers[name] = self._loop.call_later(interval_ms, run)
+
+        arm()
+
+    async def _write_checkpoints(self) -> None:
+        loaded = list(self._partitions.values())
+        await self._keep(
+            RECOVERY_POINTS, {each.at: each.recovery_point for each in loaded if each.recovery_point}
+        )
+        await self._keep(
+            HIGH_WATERMARKS,
+            {each.at: each.high_watermark if each.loaded else each.recovery_point for each in loaded},
+        )
+        await self._keep_log_starts()
+        await self._keep(CLEANED_OFFSETS, dict(self._cleaned))
+
+    async def _keep_log_starts(self) -> None:
+        starts = {
+            each.at: each.stored_log_start for each in self._partitions.values() if each.stored_log_start
+        }
+        await self._keep(LOG_START_OFFSETS, starts)
+
+    async def _keep(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        """Replaces one checkpoint file if it would say something new."""
+        async with self._keeping:
+            if self._kept.get(name) != offsets:
+                await self._loop.in_thread(lambda: write_offsets(self._disk, name, offsets))
+                self._kept[name] = offsets
+
+    async def run_retention(self) -> None:
+        """Deletes what topic settings allow to delete. Runs by itself every log.retention.check.interval.ms."""
+        await self._slices([partition.retain for partition in self._partitions.values()])
+
+    async def _expire_producers(self) -> None:
+        async def expire(partition: ClassicPartition) -> None:
+            partition.expire_producers()
+
+        await self._slices([lambda each=each: expire(each) for each in self._partitions.values()])
+
+    async def _slices(self, works: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+        """One after another, giving the loop back every few milliseconds."""
+        began = self._clock.monotonic_ms()
+        for work in works:
+            await work()
+            if self._clock.monotonic_ms() - began > SLICE_MS:
+                await sleep(self._loop, 0)
+                began = self._clock.monotonic_ms()
+
+
+def check_name(name: str) -> None:
+    """The name becomes a directory: checked here again, whoever asks (T18)."""
+    if not LEGAL_NAME.fullmatch(name) or name in (".", ".."):
+        raise OncelogError(f"topic name: wanted 1 to 249 of a-z A-Z 0-9 . _ -, found {name!r}")
+
+
+def _cut(topic: str, suffix: str) -> str:
+    return topic[: NAME_LIMIT_BYTES - len(suffix)] + suffix

@@ -1,0 +1,353 @@
+"""Reads a partition's directory back: trusting it after a clean stop, batch by batch otherwise (spec 5.1).
+
+Past the recovery point a bad batch is the torn end of what was never acknowledged: it is cut off. Below it everything
+was durable once, so a bad batch is damage that one copy cannot repair: the start is refused (reliability 4, rule 4).
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from oncelog.config import TopicConfig
+from oncelog.engine.classic.checkpoints import LEADER_EPOCHS, read_file, read_text, write_file
+from oncelog.engine.classic.segment import (
+    CLEANED,
+    DELETED,
+    LOG,
+    NAME_DIGITS,
+    OFFSET_INDEX,
+    SEGMENT_FILES,
+    SNAPSHOT,
+    SWAP,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    Segment,
+    file_name,
+)
+from oncelog.engine.classic.store import Store
+from oncelog.errors import CorruptLog
+from oncelog.log.state import (
+    CompletedTransaction,
+    LogState,
+    advance_high_watermark,
+    evolve,
+    from_snapshot,
+    raise_log_start,
+    to_snapshot,
+)
+from oncelog.record.aborted import AbortedEntry
+from oncelog.record.batch import CRC_FROM, HEADER_BYTES, MAGIC, BatchHeader, crc_of, read_header
+from oncelog.record.checkpoints import LeaderEpoch, decode_leader_epochs
+from oncelog.record.marker import Marker, read_marker
+from oncelog.record.snapshot import SnapshotEntry, decode_snapshot, encode_snapshot
+
+log = logging.getLogger("oncelog.engine")
+
+READ_BYTES: Final = 1 << 20
+REPLACES: Final = ".replaces"  # which segments a .swap takes the place of: one base offset a line
+assert CRC_FROM < HEADER_BYTES
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A partition as it was found."""
+
+    state: LogState
+    segments: list[Segment]
+    epochs: list[LeaderEpoch]
+    snapshots: list[int]
+    unsynced: list[Segment] = field(default_factory=list[Segment])  # holds bytes that nobody may have synced
+    changed: bool = False  # files came or went: the directory wants a sync
+
+
+def load(store: Store, directory: str, *, log_start_offset: int) -> Loaded:
+    """After a clean stop: the end comes from the last index entry, the producers from the newest snapshot."""
+    names = finish_swaps(store, directory, store.disk.list(directory))
+    found = _open(store, directory, names, log_start_offset)
+    if found.segments:
+        last = found.segments[-1]
+        last.load_indexes()
+        offsets = last.offsets
+        assert offsets is not None
+        position = last.positions[-1] if offsets else 0
+        end = last.base_offset
+        for header, _ in last.walk(position, last.size):
+            end = header.next_offset
+        last.reopen(last.size - position)
+        found.state = _producers(store, found, end, log_start_offset)
+        for header, marker, _ in _batches(found.segments, found.state.log_end_offset, end):
+            evolve(found.state, header, base_offset=header.base_offset, marker=marker)
+    _finish(found, log_start_offset)
+    return found
+
+
+def recover(
+    store: Store, directory: str, config: TopicConfig, *, log_start_offset: int, recovery_point: int
+) -> Loaded:
+    """After anything else: checks every batch from the segment that holds the recovery point (REC-2)."""
+    before = store.disk.list(directory)
+    names = finish_swaps(store, directory, before)
+    found = _open(store, directory, names, log_start_offset)
+    found.changed = names != before
+    segments = found.segments
+    if not segments:
+        if recovery_point > log_start_offset:
+            raise CorruptLog(
+                f"{directory}: no segment is left, wanted all below the recovery point {recovery_point}"
+            )
+        _finish(found, log_start_offset)
+        return found
+    first = max(
+        [at for at, segment in enumerate(segments) if segment.base_offset <= recovery_point], default=0
+    )
+    start = segments[first].base_offset
+    found.state = state = _producers(store, found, start, log_start_offset)
+    for header, marker, _ in _batches(segments[:first], state.log_end_offset, start):
+        evolve(state, header, base_offset=header.base_offset, marker=marker)
+    for offset in [offset for offset in found.snapshots if offset > start]:
+        _drop_snapshot(store, directory, found, offset)
+    found.epochs = [epoch for epoch in found.epochs if epoch.start_offset < start]
+    for at in range(first, len(segments)):
+        segment = segments[at]
+        if at > first:
+            write_snapshot(store, directory, state)
+            found.snapshots.append(state.log_end_offset)
+        cut = _recover_segment(segment, found, config, recovery_point)
+        if segment.size and state.log_end_offset > recovery_point:
+            found.unsynced.append(segment)
+        if cut:
+            for later in segments[at + 1 :]:
+                later.remove()
+                found.changed = True
+            del segments[at + 1 :]
+            break
+        if at + 1 < len(segments):
+            segment.write_indexes()
+            segment.retire()
+    if state.log_end_offset < recovery_point:
+        raise CorruptLog(
+            f"{segments[-1].path(LOG)} ends at offset {state.log_end_offset}, "
+            f"wanted all below the recovery point {recovery_point}"
+        )
+    _finish(found, log_start_offset)
+    return found
+
+
+def _recover_segment(segment: Segment, found: Loaded, config: TopicConfig, recovery_point: int) -> bool:
+    """Evolves the state over all good batches, rebuilds the indexes, and cuts the rest off; tells whether it did."""
+    state = found.state
+    segment.begin()
+    segment.clear_aborted()
+    position = 0
+    why: str | None = None
+    for at, header, batch, bad in check_batches(segment, state.log_end_offset):
+        if bad is not None:
+            why = bad
+            break
+        marker = read_marker(batch) if header.is_control else None
+        completed = evolve(state, header, base_offset=header.base_offset, marker=marker)
+        note_aborted(segment, completed)
+        if not found.epochs or header.leader_epoch > found.epochs[-1].leader_epoch:
+            found.epochs.append(LeaderEpoch(header.leader_epoch, header.base_offset))
+        segment.index_batch(
+            at, header.size, header.last_offset, header.max_timestamp, config.index_interval_bytes
+        )
+        position = at + header.size
+    if why is None:
+        return False
+    if state.log_end_offset < recovery_point:
+        raise CorruptLog(
+            f"{segment.path(LOG)} at position {position}: {why}. Offset {state.log_end_offset} is below the recovery "
+            f"point {recovery_point}: this was durable and is damaged, restore the file from a copy"
+        )
+    log.warning(
+        "recovery.cut file=%s position=%d bytes=%d offset=%d why=%s",
+        segment.path(LOG), position, segment.size - position, state.log_end_offset, why,
+    )  # fmt: skip
+    segment.truncate(position)
+    found.changed = True
+    return True
+
+
+def check_batches(
+    segment: Segment, next_offset: int
+) -> Iterator[tuple[int, BatchHeader, memoryview, str | None]]:
+    """(position, header, batch, what is wrong) of each batch up to the first bad one."""
+    position, end = 0, segment.size
+    nothing = BatchHeader._make([0] * len(BatchHeader._fields))
+    while position < end:
+        chunk = segment.log.read(position, min(READ_BYTES, end - position))
+        at = 0
+        while at < len(chunk):
+            if len(chunk) - at < HEADER_BYTES:
+                if position + len(chunk) < end:
+                    break  # the header goes on in the next chunk
+                yield position + at, nothing, memoryview(b""), f"{len(chunk) - at} bytes, a header needs 61"
+                return
+            header = read_header(chunk, at)
+            size = header.size
+            if size < HEADER_BYTES or header.magic != MAGIC or position + at + size > end:
+                left = end - position - at
+                bad = f"a batch of {size} bytes and magic {header.magic}, {left} bytes are left"
+                yield position + at, header, memoryview(b""), bad
+                return
+            if at + size > len(chunk):
+                if at:
+                    break
+                chunk = segment.log.read(position, size)
+            batch = memoryview(chunk)[at : at + size]
+            bad = None
+            if header.base_offset < next_offset or header.last_offset_delta < 0:
+                bad = f"offsets {header.base_offset}..{header.last_offset}, wanted {next_offset} or more"
+            elif crc_of(batch) != header.crc:
+                bad = f"a batch whose CRC is {crc_of(batch):08x}, it says {header.crc:08x}"
+            yield position + at, header, batch, bad
+            if bad is not None:
+                return
+            next_offset = header.next_offset
+            at += size
+        position += at
+
+
+def note_aborted(segment: Segment, completed: CompletedTransaction | None) -> None:
+    if completed is not None and completed.aborted:
+        segment.add_aborted(
+            AbortedEntry(
+                completed.producer_id,
+                completed.first_offset,
+                completed.last_offset,
+                completed.last_stable_offset,
+            )
+        )
+
+
+def write_snapshot(store: Store, directory: str, state: LogState, *, durable: bool = True) -> None:
+    """The producers up to the present log end."""
+    path = f"{directory}/{file_name(state.log_end_offset, SNAPSHOT)}"
+    write_file(store.disk, path, encode_snapshot(to_snapshot(state)), durable=durable)
+
+
+# What is in the directory
+
+
+def finish_swaps(store: Store, directory: str, names: Sequence[str]) -> list[str]:
+    """Ends what a crash interrupted: cleaned segments whose swap had begun take their place, the rest goes (REC-1)."""
+    disk = store.disk
+    left = set(names)
+
+    def drop(name: str) -> None:
+        disk.remove(f"{directory}/{name}")
+        left.discard(name)
+
+    def rename(name: str, to: str) -> None:
+        disk.rename(f"{directory}/{name}", f"{directory}/{to}")
+        left.discard(name)
+        left.add(to)
+
+    for name in names:
+        if name.endswith((DELETED, CLEANED, ".tmp")):
+            drop(name)
+    committed = [name.removesuffix(LOG + SWAP) for name in names if name.endswith(LOG + SWAP)]
+    for base in committed:  # the .log is renamed last on the way in, so its group is complete
+        listed = read_file(disk, f"{directory}/{base}{REPLACES}{SWAP}") or b""
+        for old in listed.decode().split():
+            for suffix in SEGMENT_FILES:
+                if f"{old}{suffix}" in left:
+                    drop(f"{old}{suffix}")
+        for suffix in (*reversed(SEGMENT_FILES), REPLACES):
+            name = f"{base}{suffix}{SWAP}"
+            if name in left and suffix != REPLACES:
+                rename(name, f"{base}{suffix}")
+            elif name in left:
+                drop(name)
+    for name in sorted(left):
+        if name.endswith(SWAP):
+            drop(name)  # its .log had not been renamed yet: the old segments are still whole
+    logs = {name.removesuffix(LOG) for name in left if name.endswith(LOG)}
+    for name in sorted(left):
+        base, dot, suffix = name.partition(".")
+        if dot + suffix in (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX) and base not in logs:
+            drop(name)
+    if committed:
+        disk.sync_directory(directory)
+    return sorted(left)
+
+
+def _open(store: Store, directory: str, names: Sequence[str], log_start_offset: int) -> Loaded:
+    segments: list[Segment] = []
+    snapshots: list[int] = []
+    known = set(names)
+    now = store.clock.wall_ms()
+    for name in names:
+        base, dot, suffix = name.partition(".")
+        if len(base) != NAME_DIGITS or not base.isdigit():
+            continue
+        if dot + suffix == LOG:
+            segment = Segment(store.disk, store.cache, directory, int(base), created_ms=now)
+            segment.has_aborted = base + TRANSACTION_INDEX in known
+            segments.append(segment)
+        elif dot + suffix == SNAPSHOT:
+            snapshots.append(int(base))
+    epochs: list[LeaderEpoch] = []
+    if LEADER_EPOCHS in known:
+        epochs = read_text(store.disk, f"{directory}/{LEADER_EPOCHS}", decode_leader_epochs) or []
+    state = LogState(log_start_offset=log_start_offset)
+    return Loaded(state, segments, epochs, snapshots)
+
+
+def _producers(store: Store, found: Loaded, end: int, log_start_offset: int) -> LogState:
+    """From the newest readable snapshot at or below `end` (REC-4); none means from the first segment on."""
+    directory = found.segments[0].directory
+    first = found.segments[0].base_offset
+    entries: list[SnapshotEntry] = []
+    offset = first
+    for each in sorted([each for each in found.snapshots if first < each <= end], reverse=True):
+        data = read_file(store.disk, f"{directory}/{file_name(each, SNAPSHOT)}")
+        try:
+            entries = decode_snapshot(data or b"")
+        except CorruptLog as error:
+            log.warning("recovery.snapshot_dropped directory=%s offset=%d why=%s", directory, each, error)
+            _drop_snapshot(store, directory, found, each)
+        else:
+            offset = each
+            break
+    return from_snapshot(
+        entries,
+        log_start_offset=min(log_start_offset, offset),
+        snapshot_offset=offset,
+        now=store.clock.wall_ms(),
+        expiration_ms=store.config.producer_id_expiration_ms,
+    )
+
+
+def _drop_snapshot(store: Store, directory: str, found: Loaded, offset: int) -> None:
+    store.disk.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
+    found.snapshots.remove(offset)
+    found.changed = True
+
+
+def _batches(
+    segments: Sequence[Segment], start: int, end: int
+) -> Iterator[tuple[BatchHeader, Marker | None, Segment]]:
+    """The batches with offsets from `start` to `end`, for replay."""
+    for at, segment in enumerate(segments):
+        if segment.base_offset >= end or (at + 1 < len(segments) and segments[at + 1].base_offset <= start):
+            continue
+        place = segment.find(start)
+        if place is None:
+            continue
+        for header, position in segment.walk(place.position, segment.size):
+            if header.base_offset >= end:
+                return
+            marker = read_marker(segment.log.read(position, header.size)) if header.is_control else None
+            yield header, marker, segment
+
+
+def _finish(found: Loaded, log_start_offset: int) -> None:
+    """All that is in the log is below the high watermark: there is no other replica to ask (REC-3)."""
+    state, segments = found.state, found.segments
+    advance_high_watermark(state, state.log_end_offset)
+    start = max(log_start_offset, segments[0].base_offset if segments else log_start_offset)
+    raise_log_start(state, start)
+    found.epochs = [epoch for epoch in found.epochs if epoch.start_offset < state.log_end_offset]

@@ -1,0 +1,442 @@
+"""One segment of a partition: the .log file with its offset, time and transaction index.
+
+The active segment keeps its indexes in memory and writes them when it is closed: a start without a clean stop rebuilds
+them from the .log anyway (REC-2). Indexes of older segments are read when somebody asks and forgotten by `IndexCache`.
+"""
+
+import struct
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from oncelog.errors import CorruptLog
+from oncelog.ports import Bytes, Disk, File
+from oncelog.record import aborted as aborted_index
+from oncelog.record import offset_index, time_index
+from oncelog.record.aborted import AbortedEntry
+from oncelog.record.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, BatchHeader, read_header
+
+NAME_DIGITS: Final = 20
+LOG: Final = ".log"
+OFFSET_INDEX: Final = ".index"
+TIME_INDEX: Final = ".timeindex"
+TRANSACTION_INDEX: Final = ".txnindex"
+SNAPSHOT: Final = ".snapshot"
+DELETED: Final = ".deleted"
+CLEANED: Final = ".cleaned"
+SWAP: Final = ".swap"
+SEGMENT_FILES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+
+SCAN_BYTES: Final = 65_536
+MOST_OFFSETS: Final = 2**31 - 1  # an index holds offsets minus the base in 32 bits, signed in Java
+UNREAD: Final = -2  # -1 is a timestamp that batches may have
+INDEX_CACHE_LIMIT_BYTES: Final = 64 << 20
+assert array("I").itemsize == 4
+
+_PLACE: Final = struct.Struct(
+    ">qi11xi"
+)  # base offset, length, last offset delta: what a walk needs of a header
+
+
+def file_name(offset: int, suffix: str) -> str:
+    return f"{offset:0{NAME_DIGITS}d}{suffix}"
+
+
+class Place(NamedTuple):
+    """Where a batch lies in a segment's file."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
+
+class IndexCache:
+    """Bounds the memory of the indexes of segments that are not written any more: the longest unused go first."""
+
+    def __init__(self, limit_bytes: int = INDEX_CACHE_LIMIT_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._held: dict[Segment, int] = {}
+        self._total = 0
+
+    def hold(self, segment: "Segment", size_bytes: int) -> None:
+        self._held[segment] = size_bytes
+        self._total += size_bytes
+        while self._total > self._limit_bytes and len(self._held) > 1:
+            oldest = next(iter(self._held))
+            self.drop(oldest)
+            oldest.forget_indexes()
+
+    def touch(self, segment: "Segment") -> None:
+        size = self._held.pop(segment, None)
+        if size is not None:
+            self._held[segment] = size
+
+    def drop(self, segment: "Segment") -> None:
+        self._total -= self._held.pop(segment, 0)
+
+
+class Segment:
+    """Batches from `base_offset` up, in one file."""
+
+    __slots__ = (
+        "_aborted",
+        "_cache",
+        "_disk",
+        "_log",
+        "_size",
+        "active",
+        "base_offset",
+        "bytes_since_index",
+        "created_ms",
+        "directory",
+        "first_timestamp",
+        "has_aborted",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "offsets",
+        "positions",
+        "time_offsets",
+        "times",
+    )
+
+    def __init__(
+        self, disk: Disk, cache: IndexCache, directory: str, base_offset: int, *, created_ms: int
+    ) -> None:
+        self._disk = disk
+        self._cache = cache
+        self._log: File | None = None
+        self._size = -1
+        self.directory = directory
+        self.base_offset = base_offset
+        self.created_ms = created_ms
+        self.active = False
+        self.offsets: array[int] | None = None  # offset index: last offset of a batch minus the base ...
+        self.positions: array[int] = array("I")  # ... and where that batch begins
+        self.times: array[int] = array("q")  # time index: largest timestamp so far ...
+        self.time_offsets: array[int] = array(
+            "I"
+        )  # ... and the last offset of the batch that has it, minus the base
+        self.bytes_since_index = 0
+        self.max_timestamp = -1
+        self.max_timestamp_offset = -1
+        self.first_timestamp = UNREAD  # of the first batch: what segment.ms counts from
+        self.has_aborted = False
+        self._aborted: list[AbortedEntry] | None = None
+
+    def path(self, suffix: str) -> str:
+        return f"{self.directory}/{file_name(self.base_offset, suffix)}"
+
+    @property
+    def log(self) -> File:
+        if self._log is None:
+            self._log = self._disk.open(self.path(LOG))
+        return self._log
+
+    @property
+    def size(self) -> int:
+        if self._size < 0:
+            self._size = self.log.size()
+        return self._size
+
+    def create(self) -> None:
+        """Makes the .log file, empty; the caller syncs the directory before anything in it is acknowledged."""
+        self._log = self._disk.open(self.path(LOG), create=True)
+        self.begin()
+
+    def begin(self) -> None:
+        """Starts with empty indexes, to be filled by `index_batch`."""
+        self._size = self.log.size()
+        self.active = True
+        self.offsets, self.positions = array("I"), array("I")
+        self.times, self.time_offsets = array("q"), array("I")
+        self.bytes_since_index = 0
+        self.max_timestamp = self.max_timestamp_offset = -1
+        self.first_timestamp = UNREAD
+        self._aborted = []
+
+    # Writing
+
+    def append(
+        self, pieces: Sequence[Bytes], size: int, last_offset: int, max_timestamp: int, interval: int
+    ) -> None:
+        """Writes one batch and notes it in the indexes; nothing has changed if the write fails."""
+        position = self._size
+        log = self._log
+        (self.log if log is None else log).append(pieces)
+        self._size = position + size
+        self.index_batch(position, size, last_offset, max_timestamp, interval)
+
+    def index_batch(
+        self, position: int, size: int, last_offset: int, max_timestamp: int, interval: int
+    ) -> None:
+        """Kafka's order: the batch that follows more than `interval` unindexed bytes gets an entry."""
+        if position == 0:
+            self.first_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = last_offset
+        if self.bytes_since_index > interval:
+            offsets = self.offsets
+            assert offsets is not None
+            offsets.append(last_offset - self.base_offset)
+            self.positions.append(position)
+            self._note_time()
+            self.bytes_since_index = size
+        else:
+            self.bytes_since_index += size
+
+    def _note_time(self) -> None:
+        if self.max_timestamp > (self.times[-1] if self.times else -1):
+            self.times.append(self.max_timestamp)
+            self.time_offsets.append(self.max_timestamp_offset - self.base_offset)
+
+    def add_aborted(self, entry: AbortedEntry) -> None:
+        """Writes an entry of the transaction index: it must be in the file before the LSO passes the marker (B40)."""
+        self.aborted().append(entry)
+        file = self._disk.open(self.path(TRANSACTION_INDEX), create=not self.has_aborted)
+        self.has_aborted = True
+        file.append((aborted_index.encode_entry(entry),))
+        file.close()
+
+    def indexes_full(self, limit_bytes: int) -> bool:
+        offsets = self.offsets
+        assert offsets is not None
+        return len(offsets) >= limit_bytes // offset_index.ENTRY_BYTES or (
+            # One entry is kept free for the closing one.
+            len(self.times) >= limit_bytes // time_index.ENTRY_BYTES - 1
+        )
+
+    def write_indexes(self) -> list[File]:
+        """Writes what is in memory; a second call writes the same again. The caller syncs if it must."""
+        offsets = self.offsets
+        assert offsets is not None
+        self._note_time()
+        entries = array("I", bytes(8 * len(offsets)))
+        entries[0::2] = offsets
+        entries[1::2] = self.positions
+        if sys.byteorder == "little":
+            entries.byteswap()
+        written = [self._rewrite(OFFSET_INDEX, entries.tobytes())]
+        flat = [number for entry in zip(self.times, self.time_offsets, strict=True) for number in entry]
+        written.append(self._rewrite(TIME_INDEX, struct.pack(">" + "qi" * len(self.times), *flat)))
+        if self.has_aborted:
+            written.append(self._disk.open(self.path(TRANSACTION_INDEX)))
+        return written
+
+    def _rewrite(self, suffix: str, data: bytes) -> File:
+        file = self._disk.open(self.path(suffix), create=True)
+        if file.size() > len(data):
+            file.truncate(len(data))
+        if data:
+            file.write_at(0, data)
+        return file
+
+    def retire(self) -> None:
+        """No more appends: the indexes may be forgotten when memory is short, and the file closed."""
+        self.active = False
+        offsets = self.offsets
+        self._cache.hold(self, 8 * len(offsets) + 12 * len(self.times) if offsets is not None else 0)
+
+    def reopen(self, bytes_since_index: int) -> None:
+        """Goes on with a segment whose indexes were read from files."""
+        self.active = True
+        self.bytes_since_index = bytes_since_index
+        self._cache.drop(self)
+
+    def truncate(self, size: int) -> None:
+        self.log.truncate(size)
+        self._size = size
+
+    def remove(self) -> None:
+        self.close()
+        for suffix in SEGMENT_FILES:
+            self._disk.remove(self.path(suffix))
+
+    # Indexes of segments that are not active
+
+    def forget_indexes(self) -> None:
+        self.offsets = None
+        self._aborted = None
+
+    def load_indexes(self) -> None:
+        """Reads the index files; an unreadable one is built again from the log."""
+        try:
+            self._read_indexes()
+        except CorruptLog:
+            self.rebuild_indexes()
+
+    def _read_indexes(self) -> None:
+        data = self._read_file(OFFSET_INDEX)
+        data = data[: offset_index.used_bytes(data)]
+        if len(data) % offset_index.ENTRY_BYTES:
+            raise CorruptLog(f"{self.path(OFFSET_INDEX)} has {len(data)} bytes, wanted a multiple of 8")
+        entries = array("I", data)
+        if sys.byteorder == "little":
+            entries.byteswap()
+        offsets, positions = entries[0::2], entries[1::2]
+        if positions and positions[-1] >= self.size:
+            raise CorruptLog(f"{self.path(OFFSET_INDEX)} does not fit a log of {self.size} bytes")
+        data = self._read_file(TIME_INDEX)
+        times = time_index.decode_entries(data[: time_index.used_bytes(data)])
+        self.offsets, self.positions = offsets, positions
+        self.times = array("q", [entry.timestamp for entry in times])
+        self.time_offsets = array("I", [entry.relative_offset for entry in times])
+        self.max_timestamp = times[-1].timestamp if times else -1
+        self.max_timestamp_offset = self.base_offset + times[-1].relative_offset if times else -1
+        self._cache.hold(self, 8 * len(offsets) + 12 * len(times))
+
+    def _read_file(self, suffix: str) -> bytes:
+        path = self.path(suffix)
+        if not self._disk.exists(path):
+            raise CorruptLog(f"{path} is missing")
+        file = self._disk.open(path)
+        data = file.read(0, file.size())
+        file.close()
+        return data
+
+    def rebuild_indexes(self, interval: int = 4096) -> None:
+        """From the .log file. The transaction index needs the producers' state too: recovery does that one."""
+        aborted, active = self._aborted, self.active
+        self.begin()
+        self._aborted, self.active = aborted, active
+        for header, position in self.walk(0, self.size):
+            self.index_batch(position, header.size, header.last_offset, header.max_timestamp, interval)
+        self.write_indexes()
+        if not active:
+            self.retire()
+
+    def _indexed(self) -> "array[int]":
+        if self.offsets is None:
+            self.load_indexes()
+            assert self.offsets is not None
+        elif not self.active:
+            self._cache.touch(self)
+        return self.offsets
+
+    def largest_timestamp(self) -> int:
+        self._indexed()
+        return self.max_timestamp
+
+    def oldest_timestamp(self) -> int:
+        """Of the first batch; -1 in an empty segment."""
+        if self.first_timestamp == UNREAD and self.size >= HEADER_BYTES:
+            self.first_timestamp = read_header(self.log.read(0, HEADER_BYTES)).max_timestamp
+        return self.first_timestamp
+
+    def aborted(self) -> list[AbortedEntry]:
+        """The aborted transactions whose markers are in this segment, in the order of the markers."""
+        if self._aborted is None:
+            self._aborted = []
+            if self.has_aborted:
+                path = self.path(TRANSACTION_INDEX)
+                try:
+                    self._aborted = list(aborted_index.decode_entries(self._read_file(TRANSACTION_INDEX)))
+                except CorruptLog as error:
+                    raise CorruptLog(f"{path}: {error}") from error
+        return self._aborted
+
+    def clear_aborted(self) -> None:
+        if self.has_aborted:
+            self._disk.remove(self.path(TRANSACTION_INDEX))
+            self.has_aborted = False
+        self._aborted = []
+
+    # Reading
+
+    def position_before(self, offset: int) -> int:
+        """A position at or before the batch that holds `offset`: the entry's batch has a last offset <= `offset`."""
+        at = bisect_right(self._indexed(), max(offset - self.base_offset, 0))
+        return self.positions[at - 1] if at else 0
+
+    def find(self, offset: int) -> Place | None:
+        """The first batch whose last offset is not below `offset`."""
+        position, end = self.position_before(offset), self.size
+        while position < end:
+            chunk = self.log.read(position, min(SCAN_BYTES, end - position))
+            at = 0
+            while at + HEADER_BYTES <= len(chunk):
+                base_offset, length, delta = _PLACE.unpack_from(chunk, at)
+                size = length + LENGTH_OVERHEAD_BYTES
+                if base_offset + delta >= offset:
+                    return Place(position + at, size, base_offset, base_offset + delta)
+                if size < HEADER_BYTES:
+                    self.refuse(position + at, f"a batch of {size} bytes")
+                at += size
+            if at == 0:
+                self.refuse(position, f"{len(chunk)} bytes where a batch header should be")
+            position += at
+        return None
+
+    def read_batches(
+        self, position: int, limit: int, max_bytes: int, at_least_one: bool
+    ) -> tuple[bytes, int, int]:
+        """Whole batches from `position` that begin below offset `limit`, the offset behind them and where they end."""
+        chunk = self.log.read(position, min(max(max_bytes, HEADER_BYTES), self.size - position))
+        at, end_offset, size = 0, -1, len(chunk)
+        while at + HEADER_BYTES <= size:
+            base_offset, length, delta = _PLACE.unpack_from(chunk, at)
+            if base_offset >= limit:
+                break
+            after = at + length + LENGTH_OVERHEAD_BYTES
+            if length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
+                self.refuse(position + at, f"a batch of {length + LENGTH_OVERHEAD_BYTES} bytes")
+            if after > max_bytes:
+                if at or not at_least_one:
+                    break
+                chunk = self.log.read(position, after)
+                if len(chunk) < after:
+                    self.refuse(position, f"a batch of {after} bytes, {len(chunk)} are left")
+                size = after
+            elif after > size:
+                break
+            at = after
+            end_offset = base_offset + delta + 1
+        return (chunk if at == size else chunk[:at]), end_offset, position + at
+
+    def walk(self, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:
+        """The headers of all batches from `position` to `end`, with their positions. Checks lengths only."""
+        while position < end:
+            chunk = self.log.read(position, min(SCAN_BYTES, end - position))
+            at = 0
+            while at + HEADER_BYTES <= len(chunk):
+                header = read_header(chunk, at)
+                if header.size < HEADER_BYTES or position + at + header.size > end:
+                    self.refuse(
+                        position + at, f"a batch of {header.size} bytes, {end - position - at} are left"
+                    )
+                yield header, position + at
+                at += header.size
+            if at == 0:
+                self.refuse(position, f"{len(chunk)} bytes where a batch header should be")
+            position += at
+
+    def refuse(self, position: int, found: str) -> None:
+        raise CorruptLog(f"{self.path(LOG)} at position {position}: found {found}")
+
+    def position_of_time(self, timestamp: int) -> int:
+        """A position before which no batch has this timestamp or a later one."""
+        self._indexed()
+        at = bisect_left(self.times, timestamp)
+        return self.position_before(self.base_offset + self.time_offsets[at - 1]) if at else 0
+
+    # Leaving
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        self._cache.drop(self)
+
+    def rename_away(self) -> list[str]:
+        """Renames all files to `.deleted` and returns their new paths, to be removed later."""
+        self.close()
+        gone: list[str] = []
+        for suffix in SEGMENT_FILES:
+            path = self.path(suffix)
+            if self._disk.exists(path):
+                self._disk.rename(path, path + DELETED)
+                gone.append(path + DELETED)
+        return gone

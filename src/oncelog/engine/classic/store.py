@@ -1,0 +1,216 @@
+"""What all partitions of one engine share: the doors, the settings, and the group commit."""
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, Protocol
+
+from oncelog.config import BrokerConfig
+from oncelog.engine.classic.segment import IndexCache
+from oncelog.ports import Clock, Disk, File
+from oncelog.tasks import Future, Gate, Loop, spawn, supervise
+
+PARALLEL_SYNCS: Final = 4  # one journal commit of the file system then serves several files
+
+
+class Synced(Protocol):
+    """Who has bytes that the group commit shall make durable."""
+
+    def begin_sync(self) -> tuple[list[File], list[Callable[[], None]]]:
+        """The files to sync, and other work of the same round that blocks. All that was written before now counts."""
+        ...
+
+    def end_sync(self) -> None: ...
+    def fail_sync(self, fault: BaseException) -> None: ...
+
+
+class Syncer:
+    """Group commit: one round at a time; whoever comes while it runs shares the next one.
+
+    A failed round is the last: the kernel has dropped the pages, so another sync would answer for nothing.
+    """
+
+    def __init__(self, disk: Disk, loop: Loop, on_fault: Callable[[BaseException], None]) -> None:
+        self._disk = disk
+        self._loop = loop
+        self._on_fault = on_fault
+        self._dirty: dict[Synced, None] = {}
+        self._round: list[Synced] = []
+        self._running = False
+        self._left = 0
+        self._idle = Gate()
+        self.rounds = 0
+
+    def add(self, dirty: Synced) -> None:
+        self._dirty[dirty] = None
+        if not self._running:
+            self._running = True
+            self._loop.call_soon(self._begin)  # what else arrives in this turn shares the round
+
+    def drop(self, gone: Synced) -> None:
+        self._dirty.pop(gone, None)
+
+    def _begin(self) -> None:
+        self._round, self._dirty = list(self._dirty), {}
+        self.rounds += 1
+        files: list[File] = []
+        chores: list[Callable[[], None]] = []
+        try:
+            for each in self._round:
+                more_files, more_chores = each.begin_sync()
+                files += more_files
+                chores += more_chores
+            groups = min(PARALLEL_SYNCS, len(files))
+            futures = [self._disk.sync(files[at::groups]) for at in range(groups)]
+        except Exception as fault:  # noqa: BLE001  # told to all who wait, and to the engine
+            self._fail(fault)
+            return
+        if chores:
+            futures.append(self._loop.in_thread(lambda: _run_all(chores)))
+        self._left = len(futures)
+        if not futures:
+            self._end()
+        for future in futures:
+            future.add_callback(self._one_done)
+
+    def _one_done(self, future: Future[None]) -> None:
+        try:
+            future.result()
+        except Exception as fault:  # noqa: BLE001  # told to all who wait, and to the engine
+            self._fail(fault)
+            return
+        self._left -= 1
+        if self._left == 0:
+            self._end()
+
+    def _end(self) -> None:
+        done, self._round = self._round, []
+        for each in done:
+            each.end_sync()
+        if self._dirty:
+            self._begin()
+        else:
+            self._running = False
+            self._idle.open()
+
+    async def quiet(self) -> None:
+        """Waits until no round runs. After a failed one it does not wait."""
+        while self._running and self._left >= 0:
+            await self._idle.wait()
+
+    def _fail(self, fault: BaseException) -> None:
+        self._left = -1  # no later success of the same round may end it
+        failed = [*self._round, *self._dirty]
+        self._round, self._dirty = [], {}
+        for each in failed:
+            each.fail_sync(fault)
+        self._idle.open()
+        self._on_fault(fault)
+
+
+def _run_all(chores: Sequence[Callable[[], None]]) -> None:
+    for chore in chores:
+        chore()
+
+
+def settled(future: Future[Any]) -> Future[None]:
+    """Resolves when the other is done, whatever came of it."""
+    done: Future[None] = Future()
+    future.add_callback(lambda _: done.set_result(None))
+    return done
+
+
+class Turn:
+    """Lets one coroutine at a time through, in the order in which they came: `async with turn:`."""
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._waiting: deque[Future[None]] = deque()
+
+    async def __aenter__(self) -> None:
+        if self._taken:
+            mine: Future[None] = Future()
+            self._waiting.append(mine)
+            await mine
+        self._taken = True
+
+    async def __aexit__(self, *_: object) -> None:
+        self._taken = bool(self._waiting)
+        if self._waiting:
+            self._waiting.popleft().set_result(None)
+
+
+async def _nothing() -> None:
+    return
+
+
+class Store:
+    """The doors and the settings, and what goes on in the background."""
+
+    def __init__(self, disk: Disk, loop: Loop, clock: Clock, config: BrokerConfig) -> None:
+        self.disk = disk
+        self.loop = loop
+        self.clock = clock
+        self.config = config
+        self.power = config.durability == "power"
+        self.cache = IndexCache()
+        self.failed: Future[BaseException] = Future()
+        self.syncer = Syncer(disk, loop, self.fail)
+        self.stopped = False
+        self.keep_log_starts: Callable[[], Coroutine[Any, Any, None]] = _nothing  # the engine knows how
+        self._tasks: dict[Future[None], None] = {}
+        self._deletions: dict[str, None] = {}
+
+    def fail(self, fault: BaseException) -> None:
+        """The disk is no longer to be believed: whoever watches `failed` stops the process."""
+        if not self.failed.done():
+            self.failed.set_result(fault)
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> Future[None]:
+        """Runs in the background; a fault there is a fault of the engine."""
+        task = spawn(self.loop, work, name)
+        supervise(task, lambda _, fault: self.fail(fault))
+        self._hold(task)
+        return task
+
+    def _hold(self, work: Future[None]) -> None:
+        if not work.done():
+            self._tasks[work] = None
+            work.add_callback(lambda done: self._tasks.pop(done, None))
+
+    async def quiet(self) -> None:
+        """Waits until nothing goes on in the background, the group commit included."""
+        await self.syncer.quiet()
+        while self._tasks:
+            await settled(next(iter(self._tasks)))
+
+    def remove_later(self, paths: Sequence[str], delay_ms: int) -> None:
+        """Removes files that have been renamed out of the way, after the delay or when the engine stops."""
+        for path in paths:
+            self._deletions[path] = None
+
+        def remove() -> None:
+            if not self.stopped:
+                self._remove([path for path in paths if path in self._deletions])
+
+        self.loop.call_later(delay_ms, remove)
+
+    def remove_now(self) -> None:
+        self._remove(list(self._deletions))
+
+    def _remove(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            del self._deletions[path]
+
+        def work() -> None:
+            for path in paths:
+                self.disk.remove(path)
+
+        removal = self.loop.in_thread(work)
+        self._hold(removal)
+        removal.add_callback(self._look)
+
+    def _look(self, done: Future[None]) -> None:
+        try:
+            done.result()
+        except Exception as fault:  # noqa: BLE001  # told to the engine
+            self.fail(fault)
