@@ -4,6 +4,7 @@ The broker's coroutines await nothing but these, so the same code runs on asynci
 virtual loop (sim/). A task runs at once until its first wait, so a request that needs no wait costs no loop turn.
 """
 
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -206,3 +207,41 @@ class Gate:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.set_result(None)
+
+
+class Turns:
+    """One at a time, in the order of asking: `async with turns:`."""
+
+    __slots__ = ("_taken", "_waiting")
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._waiting: deque[Future[None]] = deque()
+
+    @property
+    def taken(self) -> bool:
+        return self._taken
+
+    async def __aenter__(self) -> None:
+        if not self._taken:
+            self._taken = True
+            return
+        turn: Future[None] = Future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except BaseException:
+            if turn.done():  # our turn had come when we were cancelled: pass it on
+                self._pass_on()
+            else:
+                self._waiting.remove(turn)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._waiting:
+            self._waiting.popleft().set_result(None)
+        else:
+            self._taken = False

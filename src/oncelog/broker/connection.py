@@ -18,6 +18,7 @@ from oncelog.tasks import Cancelled, Future, Task
 
 log = logging.getLogger("oncelog.connection")
 
+FLUSH_BYTES: Final = 262_144  # a burst of answers is sent when it is larger than this
 LONG_POLLS: Final = frozenset({1, 11, 14})  # Fetch, JoinGroup, SyncGroup
 
 
@@ -62,9 +63,10 @@ class Connection:
         self._tasks: dict[int, tuple[int, Task[Any]]] = {}  # by number: api key and what is under way
         self._count = 0
         self._busy = False
+        self._held = False
         self._closed = False
         self._in_burst = False
-        self._outgoing: list[Any] = []
+        self._ready_bytes = 0  # of large answers not yet given to the wire
         self.requests = 0
 
     @property
@@ -88,6 +90,12 @@ class Connection:
         self._queued.extend(frames)
         self._pump()
 
+    def hold(self, *, held: bool) -> None:
+        """While held, no further request is begun: the client does not take the answers it has."""
+        self._held = held
+        if not held:
+            self._pump()
+
     def close(self) -> None:
         """The client is gone or must go: whatever is under way for it is cancelled."""
         if self._closed:
@@ -104,9 +112,11 @@ class Connection:
             return
         self._in_burst = True
         took = False
-        while self._queued and not self._busy and not self._closed:
+        while self._queued and not self._busy and not self._held and not self._closed:
             took = True
             self._begin(self._queued.popleft())
+            if self._ready_bytes > FLUSH_BYTES:
+                self._flush()  # may hold us, if the client does not take so much
         self._in_burst = False
         if not self._closed:
             self._flush()
@@ -208,12 +218,14 @@ class Connection:
             answer.parts = response_frame_parts(
                 header.api_key, context.response_version, header.correlation_id, response
             )
+            if len(answer.parts) > 1:
+                self._ready_bytes += sum(map(len, answer.parts))
 
     def _flush(self) -> None:
-        outgoing = self._outgoing
+        outgoing: list[Any] = []
         answers = self._answers
         while answers and answers[0].ready:
             outgoing += answers.popleft().parts
         if outgoing:
-            self._outgoing = []
+            self._ready_bytes = 0
             self._wire.write(outgoing)

@@ -33,6 +33,15 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._sweeper: Any = None
 
+    @property
+    def connections(self) -> int:
+        return len(self._links)
+
+    @property
+    def requests_begun(self) -> int:
+        """Requests of the connections that are open now."""
+        return sum(link.requests for link in self._links.values())
+
     async def start(self, host: str, port: int) -> int:
         """Binds and listens; returns the port (which the system chose if 0 was given)."""
         loop = asyncio.get_running_loop()
@@ -159,10 +168,12 @@ class _Link(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._write_blocked_ms = self._listener.broker.clock.monotonic_ms()
+        self._connection.hold(held=True)
         self._balance()
 
     def resume_writing(self) -> None:
         self._write_blocked_ms = None
+        self._connection.hold(held=False)
         self._balance()
 
     def write(self, parts: list[Any]) -> None:
@@ -187,6 +198,10 @@ class _Link(asyncio.BufferedProtocol):
     def has_short_work(self) -> bool:
         """Requests that will be answered soon: everything but long polls, which have nothing to say at a stop."""
         return self._connection.has_short_work
+
+    @property
+    def requests(self) -> int:
+        return self._connection.requests
 
     def check(self, now: int) -> None:
         """The time limits, looked at once a second."""

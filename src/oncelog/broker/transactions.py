@@ -1,0 +1,563 @@
+"""The transaction coordinator: obeys the decisions of oncelog.txn, in the order that is the guarantee.
+
+1 write the record   2 evolve the state in memory   3 write the markers, then Complete   4 answer
+With end.txn.reply=complete (the default) 4 comes last; with prepared, Kafka's timing, it comes before 3.
+Requests for one transactional id take turns. What was checked is still true when it is used, for nothing is awaited
+between a decision and its write, and the state in memory changes only after the write is durable.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from oncelog.broker.producer_ids import ProducerIds
+from oncelog.config import BrokerConfig
+from oncelog.engine.port import Appended, Engine, Partition, Refused
+from oncelog.errors import ErrorCode
+from oncelog.model import (
+    CONSUMER_OFFSETS,
+    TRANSACTION_STATE,
+    Acks,
+    Isolation,
+    Millis,
+    Origin,
+    Producer,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    coordinator_partition,
+)
+from oncelog.ports import Clock
+from oncelog.record.batch import NewRecord, batches, build_batch, records_of
+from oncelog.record.txn_state import (
+    TransactionKey,
+    TransactionPartitions,
+    TransactionValue,
+    decode_key,
+    decode_value,
+    encode_key,
+    encode_value,
+)
+from oncelog.tasks import Future, Loop, Timer, Turns, resolved, sleep, spawn, supervise
+from oncelog.txn.coordinator import (
+    NOBODY,
+    Decision,
+    completed,
+    decide_abort,
+    decide_add,
+    decide_end,
+    decide_init,
+    decide_verify,
+    evolve,
+    is_expired,
+    is_timed_out,
+)
+from oncelog.txn.state import ENDING, TV1, State, Txn
+
+log = logging.getLogger("oncelog.transactions")
+
+READ_BYTES: Final = 5 * 1024 * 1024
+MARKER_RETRY_MS: Final = 20
+TOMBSTONES_PER_BATCH: Final = 1000
+
+# How a failed write of our log is answered (TX-2).
+WRITE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+# A marker that got this will never be accepted: somebody newer owns the transaction (2.8).
+MARKER_STOPS: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asked: kept beside the state so that nobody has to guess why an epoch was bumped."""
+
+    client_id: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bump:
+    """Why the epoch of a transactional id was last bumped."""
+
+    cause: str  # new instance, timeout, admin, end of transaction
+    at_ms: Millis
+    by: Caller | None
+    epoch: ProducerEpoch
+
+
+class Offsets(Protocol):
+    """What the group coordinator does when a marker reaches __consumer_offsets."""
+
+    def marker_written(self, partition: int, producer_id: int, *, commit: bool) -> None: ...
+
+
+class _Entry:
+    """One transactional id in memory."""
+
+    __slots__ = ("bump", "pending", "turns", "txn")
+
+    def __init__(self, txn: Txn | None = None) -> None:
+        self.txn = txn
+        self.pending: State | None = None  # Complete* while markers are under way after the answer (TX-13)
+        self.turns = Turns()
+        self.bump: Bump | None = None
+
+
+class TransactionCoordinator:
+    """All transactional ids of this broker."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        loop: Loop,
+        clock: Clock,
+        config: BrokerConfig,
+        producer_ids: ProducerIds,
+        offsets: Offsets,
+        on_fault: Callable[[str, BaseException], None],
+    ) -> None:
+        self._engine = engine
+        self._loop = loop
+        self._clock = clock
+        self._config = config
+        self._producer_ids = producer_ids
+        self._offsets = offsets
+        self._on_fault = on_fault
+        self._entries: dict[str, _Entry] = {}
+        self._ongoing: dict[str, None] = {}  # those that a timeout may meet, in the order of their opening
+        self._timers: list[Timer] = []
+        self._version = TV1 if config.transaction_version < 2 else 2
+
+    # ---- start and stop
+
+    async def start(self) -> None:
+        """Loads every id, finishes what was decided, and lets the clocks of the ongoing run on (REC-8, REC-9)."""
+        topic = self._engine.topics.get(TRANSACTION_STATE)
+        if topic is not None:
+            for partition in topic.partitions:
+                if partition.log_end_offset > partition.log_start_offset:
+                    await self._load(partition)
+        for transactional_id, entry in list(self._entries.items()):
+            txn = entry.txn
+            assert txn is not None
+            if txn.state in ENDING:
+                entry.pending = _complete_state(txn.state)
+                self._finish_later(transactional_id, entry)
+            elif txn.state is State.ONGOING:
+                self._ongoing[transactional_id] = None
+                if self._config.recovery_ongoing == "abort":
+                    self._abort_later(transactional_id, "recovery")
+        self._arm(
+            self._config.transaction_abort_timed_out_transaction_cleanup_interval_ms, self._sweep_timeouts
+        )
+        self._arm(
+            self._config.transaction_remove_expired_transaction_cleanup_interval_ms, self._sweep_expired
+        )
+
+    async def stop(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+
+    async def ensure_topic(self) -> bool:
+        """Makes __transaction_state if it is missing; tells whether it was there before."""
+        if TRANSACTION_STATE in self._engine.topics:
+            return True
+        await self._engine.create_topic(
+            TRANSACTION_STATE,
+            self._config.transaction_state_log_num_partitions,
+            {
+                "cleanup.policy": "compact",
+                "segment.bytes": str(self._config.transaction_state_log_segment_bytes),
+            },
+        )
+        return False
+
+    async def _load(self, partition: Partition) -> None:
+        offset = partition.log_start_offset
+        values: dict[str, bytes | None] = {}
+        while offset < partition.log_end_offset:
+            read = await partition.read(
+                offset, max_bytes=READ_BYTES, isolation=Isolation.READ_UNCOMMITTED, at_least_one_batch=True
+            )
+            data = memoryview(read.records)
+            before = offset
+            for at, header in batches(data):
+                offset = header.next_offset
+                if header.is_control:
+                    continue
+                for record in records_of(data[at : at + header.size], header):
+                    key = decode_key(record.key or b"\xff\xff")
+                    if key is not None:
+                        values[key.transactional_id] = record.value
+            if offset == before:  # a compacted tail without batches (B24)
+                break
+        for transactional_id, value in values.items():
+            txn = None if value is None else _from_value(transactional_id, value)
+            if txn is not None:
+                self._entries[transactional_id] = _Entry(txn)
+
+    # ---- what handlers ask for
+
+    async def init(
+        self, transactional_id: str, given: Producer | None, timeout_ms: int, caller: Caller
+    ) -> tuple[ErrorCode, Producer]:
+        """InitProducerId with a transactional id, after the checks of spec 1.7."""
+        entry = self._entries.get(transactional_id)
+        if entry is None:
+            entry = self._entries[transactional_id] = _Entry()  # racing creators share it
+        async with entry.turns:
+            before = entry.txn
+            decision = await self._decide(
+                lambda fresh_id: decide_init(
+                    entry.txn,
+                    transactional_id=transactional_id,
+                    given=given,
+                    timeout_ms=timeout_ms,
+                    now=self._clock.wall_ms(),
+                    server_version=self._version,
+                    fresh_id=fresh_id,
+                    pending=entry.pending,
+                )
+            )
+            error = await self._obey(entry, decision)
+            if entry.txn is None:  # B34: nothing was written, so there is nothing to remember
+                del self._entries[transactional_id]
+            if error is not ErrorCode.NONE:
+                return error, NOBODY
+            if decision.record is not None and (
+                before is None or before.producer != decision.record.producer
+            ):
+                self._remember_bump(entry, "new instance", caller)
+            if decision.record is not None and decision.record.state in ENDING:
+                await self._finish_or_leave(transactional_id, entry)
+            return decision.answer, decision.producer
+
+    async def add_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition], version: int
+    ) -> ErrorCode:
+        entry = self._entries.get(transactional_id)
+        if entry is None:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        wanted = list(partitions)
+        async with entry.turns:
+            decision = decide_add(
+                entry.txn, producer, wanted, version=version, now=self._clock.wall_ms(), pending=entry.pending
+            )
+            error = await self._obey(entry, decision)
+            if error is ErrorCode.NONE and decision.record is not None:
+                self._ongoing[transactional_id] = None
+            return error if error is not ErrorCode.NONE else decision.answer
+
+    def verify(
+        self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        """Whether each partition is in the producer's ongoing transaction; at once, so that an append may follow."""
+        entry = self._entries.get(transactional_id)
+        return decide_verify(None if entry is None else entry.txn, producer, partitions)
+
+    async def end(
+        self, transactional_id: str, producer: Producer, *, commit: bool, version: int
+    ) -> tuple[ErrorCode, Producer]:
+        """EndTxn."""
+        entry = self._entries.get(transactional_id)
+        if entry is None:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING, NOBODY
+        async with entry.turns:
+            decision = await self._decide(
+                lambda fresh_id: decide_end(
+                    entry.txn,
+                    producer,
+                    commit=commit,
+                    version=version,
+                    now=self._clock.wall_ms(),
+                    fresh_id=fresh_id,
+                    pending=entry.pending,
+                )
+            )
+            error = await self._obey(entry, decision)
+            if error is not ErrorCode.NONE:
+                return error, NOBODY
+            if decision.record is not None:
+                self._ongoing.pop(transactional_id, None)
+                await self._finish_or_leave(transactional_id, entry)
+            return decision.answer, decision.producer
+
+    def get(self, transactional_id: str) -> Txn | None:
+        entry = self._entries.get(transactional_id)
+        return None if entry is None else entry.txn
+
+    def bump_of(self, transactional_id: str) -> Bump | None:
+        entry = self._entries.get(transactional_id)
+        return None if entry is None else entry.bump
+
+    def all(self) -> Iterable[Txn]:
+        return [entry.txn for entry in self._entries.values() if entry.txn is not None]
+
+    # ---- obeying a decision
+
+    async def _decide(self, decide: Callable[[ProducerId | None], Decision]) -> Decision:
+        """Decides, and once more with a fresh producer id where the rules need one."""
+        decision = decide(None)
+        if not decision.needs_producer_id:
+            return decision
+        fresh_id = await self._producer_ids.next()
+        return Decision(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) if fresh_id is None else decide(fresh_id)
+
+    async def _obey(self, entry: _Entry, decision: Decision) -> ErrorCode:
+        """Writes the decision's record and applies it; the error of the write, if it failed."""
+        if decision.record is None:
+            return ErrorCode.NONE
+        error = await self._write(decision.record, Acks.ALL)
+        if error is ErrorCode.NONE:
+            entry.txn = evolve(entry.txn, decision.record)
+        return error
+
+    async def _write(self, record: Txn, acks: Acks) -> ErrorCode:
+        await self.ensure_topic()
+        topic = self._engine.topics[TRANSACTION_STATE]
+        at = coordinator_partition(record.transactional_id, len(topic.partitions))
+        key = encode_key(TransactionKey(record.transactional_id))
+        value = encode_value(_to_value(record), 0 if self._config.transaction_version == 0 else 1)
+        batch = build_batch([NewRecord(key, value, self._clock.wall_ms())])
+        outcome = await topic.partitions[at].append(batch, acks=acks, origin=Origin.COORDINATOR)
+        if isinstance(outcome, Refused):
+            log.error(
+                "txn.write_refused transactional_id=%r error=%s", record.transactional_id, outcome.error.name
+            )
+            return WRITE_ERRORS.get(outcome.error, outcome.error)
+        return ErrorCode.NONE
+
+    # ---- markers, then Complete
+
+    async def _finish_or_leave(self, transactional_id: str, entry: _Entry) -> None:
+        """With end.txn.reply=complete the caller's answer waits for the end; else the end comes after the answer."""
+        if self._config.end_txn_reply == "complete":
+            await self._finish(entry)
+        else:
+            assert entry.txn is not None
+            entry.pending = _complete_state(entry.txn.state)
+            self._finish_later(transactional_id, entry)
+
+    def _finish_later(self, transactional_id: str, entry: _Entry) -> None:
+        async def finish() -> None:
+            async with entry.turns:
+                await self._finish(entry)
+
+        supervise(spawn(self._loop, finish(), f"finish {transactional_id}"), self._on_fault)
+
+    async def _finish(self, entry: _Entry) -> None:
+        """Writes what is left of the markers until each partition has one or is gone (2.8), then Complete (TX-14)."""
+        prepared = entry.txn
+        assert prepared is not None
+        left = prepared.partitions
+        while left:
+            outcomes = [(each, self._write_marker(each, prepared)) for each in left]
+            again: list[TopicPartition] = []
+            for each, outcome in outcomes:
+                error = await outcome
+                if error in MARKER_STOPS:
+                    log.error(
+                        "txn.marker_fenced transactional_id=%r partition=%s", prepared.transactional_id, each
+                    )
+                    entry.pending = _complete_state(prepared.state)  # a newer owner finishes it
+                    return
+                if error is not ErrorCode.NONE:
+                    again.append(each)
+            left = tuple(again)
+            if left:
+                await sleep(self._loop, MARKER_RETRY_MS)
+        done = completed(prepared, self._clock.wall_ms())
+        # Recovery would write the markers and Complete again, so nobody waits for this one to be durable.
+        while await self._write(done, Acks.LEADER) is not ErrorCode.NONE:
+            await sleep(self._loop, MARKER_RETRY_MS)
+        entry.txn = evolve(prepared, done)
+        entry.pending = None
+
+    def _write_marker(self, where: TopicPartition, prepared: Txn) -> Future[ErrorCode]:
+        topic = self._engine.topics.get(where.topic)
+        if topic is None or where.partition >= len(topic.partitions):
+            return resolved(ErrorCode.NONE)  # the topic was deleted: nothing is left to be ended (V58)
+        commit = prepared.state is State.PREPARE_COMMIT
+        appended = topic.partitions[where.partition].append_marker(
+            producer_id=prepared.producer.id,
+            producer_epoch=prepared.producer.epoch,
+            coordinator_epoch=self._coordinator_epoch(prepared.transactional_id),
+            commit=commit,
+            transaction_version=prepared.client_version,
+        )
+        answer: Future[ErrorCode] = Future()
+
+        def settle(done: Future[Appended | Refused]) -> None:
+            try:
+                outcome = done.result()
+            except BaseException as fault:  # noqa: BLE001  # carried over to whoever awaits the answer
+                answer.set_error(fault)
+                return
+            if isinstance(outcome, Refused):
+                answer.set_result(outcome.error)
+                return
+            if (
+                where.topic == CONSUMER_OFFSETS
+            ):  # B13: answered only when the offsets are what the marker says
+                self._offsets.marker_written(where.partition, prepared.producer.id, commit=commit)
+            answer.set_result(ErrorCode.NONE)
+
+        appended.add_callback(settle)
+        return answer
+
+    def _coordinator_epoch(self, transactional_id: str) -> int:
+        topic = self._engine.topics[TRANSACTION_STATE]
+        return topic.partitions[coordinator_partition(transactional_id, len(topic.partitions))].leader_epoch
+
+    # ---- time
+
+    def _arm(self, interval_ms: int, sweep: Callable[[], None]) -> None:
+        def again() -> None:
+            self._timers.remove(timer)
+            sweep()
+            self._arm(interval_ms, sweep)
+
+        timer = self._loop.call_later(interval_ms, again)
+        self._timers.append(timer)
+
+    def _sweep_timeouts(self) -> None:
+        now = self._clock.wall_ms()
+        for transactional_id in list(self._ongoing):
+            txn = self.get(transactional_id)
+            if txn is None or txn.state is not State.ONGOING:
+                self._ongoing.pop(transactional_id, None)
+            elif is_timed_out(txn, now):
+                self._abort_later(transactional_id, "timeout")
+
+    def _abort_later(self, transactional_id: str, cause: str) -> None:
+        async def abort() -> None:
+            entry = self._entries.get(transactional_id)
+            if entry is None:
+                return
+            async with entry.turns:
+                txn = entry.txn
+                if txn is None or (cause == "timeout" and not is_timed_out(txn, self._clock.wall_ms())):
+                    return
+                decision = await self._decide(
+                    lambda fresh_id: decide_abort(
+                        txn,
+                        now=self._clock.wall_ms(),
+                        server_version=self._version,
+                        fresh_id=fresh_id,
+                        pending=entry.pending,
+                    )
+                )
+                if await self._obey(entry, decision) is ErrorCode.NONE and decision.record is not None:
+                    self._ongoing.pop(transactional_id, None)
+                    self._remember_bump(entry, cause, None)
+                    log.info("txn.aborted transactional_id=%r cause=%s", transactional_id, cause)
+                    await self._finish_or_leave(transactional_id, entry)
+
+        supervise(spawn(self._loop, abort(), f"abort {transactional_id}"), self._on_fault)
+
+    def _sweep_expired(self) -> None:
+        supervise(spawn(self._loop, self._expire(), "expire transactional ids"), self._on_fault)
+
+    async def _expire(self) -> None:
+        """Tombstones for ids idle too long, in batches of bounded size (B33); a failed write forgets nothing (B32)."""
+        now = self._clock.wall_ms()
+        idle_ms = self._config.transactional_id_expiration_ms
+        by_partition: dict[int, list[str]] = {}
+        for transactional_id, entry in self._entries.items():
+            if entry.txn is not None and entry.pending is None and is_expired(entry.txn, now, idle_ms):
+                at = coordinator_partition(
+                    transactional_id, self._config.transaction_state_log_num_partitions
+                )
+                by_partition.setdefault(at, []).append(transactional_id)
+        for at, expired in sorted(by_partition.items()):
+            for start in range(0, len(expired), TOMBSTONES_PER_BATCH):
+                await self._tombstone(at, expired[start : start + TOMBSTONES_PER_BATCH], now, idle_ms)
+
+    async def _tombstone(self, at: int, expired: list[str], now: Millis, idle_ms: int) -> None:
+        dying: list[tuple[str, _Entry]] = []
+        for transactional_id in expired:
+            entry = self._entries.get(transactional_id)
+            if (
+                entry is not None
+                and not entry.turns.taken
+                and entry.txn is not None
+                and entry.pending is None
+                and is_expired(entry.txn, now, idle_ms)
+            ):
+                entry.pending = State.DEAD
+                dying.append((transactional_id, entry))
+        if not dying:
+            return
+        tombstones = [NewRecord(encode_key(TransactionKey(name)), None, now) for name, _ in dying]
+        partition = self._engine.topics[TRANSACTION_STATE].partitions[at]
+        outcome = await partition.append(build_batch(tombstones), acks=Acks.ALL, origin=Origin.COORDINATOR)
+        for transactional_id, entry in dying:
+            entry.pending = None
+            if isinstance(outcome, Appended):
+                del self._entries[transactional_id]
+
+    def _remember_bump(self, entry: _Entry, cause: str, by: Caller | None) -> None:
+        assert entry.txn is not None
+        entry.bump = Bump(cause, self._clock.wall_ms(), by, entry.txn.producer.epoch)
+
+
+def _complete_state(state: State) -> State:
+    return State.COMPLETE_COMMIT if state is State.PREPARE_COMMIT else State.COMPLETE_ABORT
+
+
+def _to_value(txn: Txn) -> TransactionValue:
+    partitions: list[TransactionPartitions] | None = None
+    if txn.state is not State.EMPTY:  # FMT-3
+        by_topic: dict[str, list[int]] = {}
+        for each in txn.partitions:
+            by_topic.setdefault(each.topic, []).append(each.partition)
+        partitions = [
+            TransactionPartitions(topic=topic, partition_ids=numbers) for topic, numbers in by_topic.items()
+        ]
+    return TransactionValue(
+        producer_id=txn.producer.id,
+        producer_epoch=txn.producer.epoch,
+        timeout_ms=txn.timeout_ms,
+        status=txn.state,
+        partitions=partitions,
+        last_update_timestamp=txn.update_ms,
+        start_timestamp=txn.start_ms,
+        previous_producer_id=txn.previous_producer_id,
+        next_producer_id=txn.next_producer_id,
+        client_transaction_version=txn.client_version,
+    )
+
+
+def _from_value(transactional_id: str, data: bytes) -> Txn | None:
+    value = decode_value(data)
+    if value is None:
+        log.warning("txn.skipped transactional_id=%r why=unknown version of its record", transactional_id)
+        return None
+    return Txn(
+        transactional_id=transactional_id,
+        producer=Producer(ProducerId(value.producer_id), ProducerEpoch(value.producer_epoch)),
+        previous_producer_id=ProducerId(value.previous_producer_id),
+        next_producer_id=ProducerId(value.next_producer_id),
+        timeout_ms=value.timeout_ms,
+        state=State(value.status),
+        partitions=tuple(
+            sorted(
+                TopicPartition(each.topic, number)
+                for each in value.partitions or ()
+                for number in each.partition_ids
+            )
+        ),
+        start_ms=Millis(value.start_timestamp),
+        update_ms=Millis(value.last_update_timestamp),
+        client_version=value.client_transaction_version,
+    )

@@ -1,0 +1,206 @@
+"""The socket side: any pieces, answers in order, back-pressure, limits and time-outs (reliability T1, T7-T10)."""
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+import oncelog
+from oncelog.client.easy import create_topic, write_all
+from oncelog.protocol.header import read_response_header, request_frame
+from oncelog.protocol.messages.api_versions import ApiVersionsRequest
+from oncelog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from oncelog.protocol.messages.metadata import MetadataRequest
+
+
+@pytest.fixture
+def broker() -> Iterator[oncelog.Broker]:
+    with oncelog.Broker(virtual_clock=True) as running:
+        yield running
+
+
+def connect(broker: oncelog.Broker) -> socket.socket:
+    host, port = broker.bootstrap.split(":")
+    door = socket.create_connection((host, int(port)))
+    door.settimeout(10)
+    return door
+
+
+def receive(door: socket.socket) -> bytes:
+    """One answer without its length; empty if the broker closed the connection."""
+    found = b""
+    while len(found) < 4 or len(found) < 4 + struct.unpack(">i", found[:4])[0]:
+        wanted = 4 - len(found) if len(found) < 4 else 4 + struct.unpack(">i", found[:4])[0] - len(found)
+        try:
+            piece = door.recv(wanted)
+        except ConnectionResetError:
+            return b""
+        if not piece:
+            return b""
+        found += piece
+    return found[4:]
+
+
+def is_closed(door: socket.socket) -> bool:
+    return receive(door) == b""
+
+
+def api_versions(correlation: int) -> bytes:
+    return bytes(request_frame(18, 0, correlation, "test", ApiVersionsRequest()))
+
+
+def fetch(topic: str, *, max_wait_ms: int, correlation: int, max_bytes: int = 1 << 26) -> bytes:
+    request = FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        topics=[
+            FetchTopic(
+                topic=topic, partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)]
+            )
+        ],
+    )
+    return bytes(request_frame(1, 4, correlation, "test", request))
+
+
+def correlation_of(answer: bytes) -> int:
+    return int(struct.unpack(">i", answer[:4])[0])
+
+
+def test_a_request_may_come_in_single_bytes(broker: oncelog.Broker) -> None:
+    with connect(broker) as door:
+        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in api_versions(7):
+            door.sendall(bytes([byte]))
+        assert correlation_of(receive(door)) == 7
+
+
+def test_pipelined_requests_are_answered_in_order(broker: oncelog.Broker) -> None:
+    frames = [
+        api_versions(number) if number % 2 else bytes(request_frame(3, 1, number, "test", MetadataRequest(topics=None)))
+        for number in range(300)
+    ]
+    with connect(broker) as door:
+        door.sendall(b"".join(frames))
+        assert [correlation_of(receive(door)) for _ in frames] == list(range(300))
+
+
+def test_an_answer_waits_for_the_long_poll_before_it(broker: oncelog.Broker) -> None:
+    create_topic(broker.bootstrap, "t")
+    with connect(broker) as door:
+        door.sendall(fetch("t", max_wait_ms=400, correlation=1) + api_versions(2))
+        begun = time.monotonic()
+        assert correlation_of(receive(door)) == 1
+        assert time.monotonic() - begun > 0.3
+        assert correlation_of(receive(door)) == 2
+
+
+def test_a_long_poll_ends_when_a_record_comes(broker: oncelog.Broker) -> None:
+    create_topic(broker.bootstrap, "t")
+    with connect(broker) as door:
+        door.sendall(fetch("t", max_wait_ms=8_000, correlation=1))
+        time.sleep(0.1)
+        begun = time.monotonic()
+        write_all(broker.bootstrap, "t", [b"news"])
+        answer = receive(door)
+        assert time.monotonic() - begun < 4
+        _, at = read_response_header(answer, 1, 4)
+        found = FetchResponse.decode(answer, 4, at).responses[0].partitions[0]
+        assert found.high_watermark == 1
+        assert bytes(found.records or b"").endswith(b"news\x00")
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), 104_857_601, 2**31 - 1])
+def test_t1_an_impossible_length_closes_the_connection(broker: oncelog.Broker, length: int) -> None:
+    with connect(broker) as door:
+        door.sendall(struct.pack(">i", length) + b"x")
+        assert is_closed(door)
+
+
+def test_t1_claimed_lengths_take_no_memory(broker: oncelog.Broker) -> None:
+    before = psutil.Process(os.getpid()).memory_info().rss
+    doors = [connect(broker) for _ in range(300)]
+    try:
+        for door in doors:
+            door.sendall(struct.pack(">i", 104_857_600) + b"x")
+        with connect(broker) as good:
+            good.sendall(api_versions(1))
+            assert correlation_of(receive(good)) == 1
+        grown = psutil.Process(os.getpid()).memory_info().rss - before
+        assert grown < 50 * 1024 * 1024
+    finally:
+        for door in doors:
+            door.close()
+
+
+def test_t7_a_begun_request_must_be_finished(broker: oncelog.Broker) -> None:
+    with connect(broker) as door:
+        door.sendall(api_versions(1))
+        receive(door)
+        door.sendall(api_versions(2)[:6])
+        time.sleep(0.2)
+        broker.clock.advance(29)
+        door.sendall(api_versions(2)[6:7])  # one more byte does not buy another 30 s
+        broker.clock.advance(5)
+        broker.clock.advance(2)
+        assert is_closed(door)
+
+
+def test_t7_a_silent_connection_is_closed(broker: oncelog.Broker) -> None:
+    with connect(broker) as never, connect(broker) as idle:
+        idle.sendall(api_versions(1))
+        receive(idle)
+        broker.clock.advance(32)
+        assert is_closed(never)
+        idle.sendall(api_versions(2))
+        assert correlation_of(receive(idle)) == 2
+        broker.clock.advance(602)
+        assert is_closed(idle)
+
+
+def test_t8_too_many_connections_are_refused() -> None:
+    with oncelog.Broker(settings={"max.connections": 5}) as broker:
+        doors = [connect(broker) for _ in range(5)]
+        for number, door in enumerate(doors):
+            door.sendall(api_versions(number))
+            receive(door)
+        with connect(broker) as sixth:
+            assert is_closed(sixth)
+        doors[0].close()
+        time.sleep(0.2)
+        with connect(broker) as again:
+            again.sendall(api_versions(9))
+            assert correlation_of(receive(again)) == 9
+        for door in doors[1:]:
+            door.close()
+
+
+def test_t9_a_client_that_does_not_read_stops_being_served_and_is_dropped(broker: oncelog.Broker) -> None:
+    create_topic(broker.bootstrap, "t")
+    write_all(broker.bootstrap, "t", [os.urandom(900_000) for _ in range(20)])
+    with connect(broker) as door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        for number in range(60):
+            door.sendall(fetch("t", max_wait_ms=0, correlation=number))
+        time.sleep(0.5)
+        served = broker.run(lambda server: server.listener.requests_begun)
+        assert served < 30  # reading and serving stopped when the answers piled up
+        broker.clock.advance(62)
+        time.sleep(0.2)
+        broker.clock.advance(2)
+        deadline = time.monotonic() + 10
+        while broker.run(lambda server: server.listener.connections) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert broker.run(lambda server: server.listener.connections) == 0
+
+
+def test_a_malformed_body_closes_only_its_own_connection_api_1(broker: oncelog.Broker) -> None:
+    with connect(broker) as bad, connect(broker) as good:
+        bad.sendall(struct.pack(">ihhih", 10, 3, 12, 1, -1))
+        assert is_closed(bad)
+        good.sendall(api_versions(3))
+        assert correlation_of(receive(good)) == 3
