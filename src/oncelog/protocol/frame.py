@@ -18,36 +18,41 @@ class Frames:
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
-        self._kept = bytearray()
-        self._wanted = LENGTH.size  # nothing can be cut before that many bytes are kept
+        self._kept = bytearray()  # of the length, or of the body once the length is known
+        self._length: int | None = None
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of a frame that is not complete yet."""
-        return len(self._kept)
+        """Bytes received of a frame that is not complete yet."""
+        return len(self._kept) + (0 if self._length is None else LENGTH.size)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
-        """The frames that `data` completes, without their lengths."""
-        kept = self._kept
-        if kept:
-            kept += data
-            if len(kept) < self._wanted:
-                return []
-            stream = bytes(kept)
-            kept.clear()
-        else:
-            stream = bytes(data)
+        """The frames that `data` completes, without their lengths. `data` may be overwritten afterwards."""
+        view = memoryview(data)
         frames: list[bytes] = []
-        at, size = 0, len(stream)
-        self._wanted = LENGTH.size
-        while size - at >= 4:
-            (length,) = LENGTH.unpack_from(stream, at)
+        at, size = 0, len(view)
+        while at < size:
+            wanted = LENGTH.size if self._length is None else self._length
+            if not self._kept and size - at >= wanted:
+                piece = view[at : at + wanted].tobytes()
+                at += wanted
+            else:
+                rest = wanted - len(self._kept)
+                self._kept += view[at : at + rest]
+                at += rest
+                if at > size:
+                    break
+                piece = bytes(self._kept)
+                self._kept = bytearray()
+            if self._length is not None:
+                self._length = None
+                frames.append(piece)
+                continue
+            (length,) = LENGTH.unpack(piece)
             if not 0 <= length <= self.limit_bytes:
                 raise MalformedMessage(f"a frame of {length} bytes, wanted 0 to {self.limit_bytes}")
-            if size - at - 4 < length:
-                self._wanted = length + 4
-                break
-            frames.append(stream[at + 4 : at + 4 + length])
-            at += 4 + length
-        kept += stream[at:] if at else stream
+            if length:
+                self._length = length
+            else:
+                frames.append(b"")
         return frames
