@@ -12,6 +12,7 @@ class SegmentInfo(NamedTuple):
     size_bytes: int
     max_timestamp: int
     modified_ms: int  # of the file, used where no record has a time
+    first_timestamp: int = -1  # largest timestamp of the first batch, for max.compaction.lag.ms
 
 
 def expired_segments(

@@ -244,45 +244,60 @@ def payload_of(batch: Bytes, header: BatchHeader, *, limit_bytes: int = DECOMPRE
 
 def walk(payload: bytes, count: int) -> Iterator[Walked]:
     """Where each of `count` records stands. CorruptBatch unless they fill the payload exactly."""
-    at = 0
-    for index in range(count):
-        start = at
-        size, at = read_varint(payload, at)
-        end = at + size
-        if size < 0 or end > len(payload):
-            raise CorruptBatch(
-                f"record {index} at byte {start} has {size} bytes, {len(payload) - at} are left"
-            )
-        at += 1  # attributes: no bit of them has a meaning yet
-        timestamp_delta, at = read_varint(payload, at, bits=64)
-        offset_delta, at = read_varint(payload, at)
-        key, at = _field(payload, at, end, index)
-        value, at = _field(payload, at, end, index)
-        headers = at
-        names, at = read_varint(payload, at)
-        if not 0 <= names <= min(end - at, HEADERS_LIMIT):
-            raise CorruptBatch(
-                f"record {index} has {names} headers in {end - at} bytes, limit {HEADERS_LIMIT}"
-            )
-        for _ in range(names):
-            name, at = _field(payload, at, end, index)
-            if name is None:
-                raise CorruptBatch(f"record {index} has a header without a name")
-            _, at = _field(payload, at, end, index)
-        if at != end:
-            raise CorruptBatch(f"record {index} ends at byte {at}, its length says {end}")
-        yield Walked(start, end, timestamp_delta, offset_delta, key, value, headers)
-    if at != len(payload):
-        raise CorruptBatch(f"{len(payload) - at} bytes follow the last of {count} records")
+    at, size_of_all = 0, len(payload)
+    try:
+        for index in range(count):
+            start = at
+            size, at = _varint(payload, at)
+            end = at + size
+            if size < 0 or end > size_of_all:
+                raise CorruptBatch(f"record {index} at byte {start} has {size} bytes, {size_of_all - at} are left")
+            at += 1  # attributes: no bit of them has a meaning yet
+            timestamp_delta, at = read_varint(payload, at, bits=64)
+            offset_delta, at = _varint(payload, at)
+            size, at = _varint(payload, at)
+            key = value = None  # Java reads any negative size as null
+            if size >= 0:
+                key = (at, at + size)
+                at += size
+            size, at = _varint(payload, at)
+            if size >= 0:
+                value = (at, at + size)
+                at += size
+            headers = at
+            if payload[at]:
+                at = _skip_headers(payload, at, end, index)
+            else:
+                at += 1
+            if at != end:
+                raise CorruptBatch(f"record {index} ends at byte {at}, its length says {end}")
+            yield Walked(start, end, timestamp_delta, offset_delta, key, value, headers)
+    except IndexError:
+        raise CorruptBatch(f"record at byte {start} is cut") from None
+    if at != size_of_all:
+        raise CorruptBatch(f"{size_of_all - at} bytes follow the last of {count} records")
 
 
-def _field(payload: bytes, at: int, end: int, index: int) -> tuple[tuple[int, int] | None, int]:
-    size, at = read_varint(payload, at)
-    if size < 0:
-        return None, at  # Java reads any negative size as null
-    if at + size > end:
-        raise CorruptBatch(f"record {index}: {size} bytes at byte {at}, the record ends at {end}")
-    return (at, at + size), at + size
+def _varint(payload: bytes, at: int) -> tuple[int, int]:
+    """Nearly all numbers in records have one or two bytes."""
+    byte = payload[at]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    return read_varint(payload, at)
+
+
+def _skip_headers(payload: bytes, at: int, end: int, index: int) -> int:
+    names, at = read_varint(payload, at)
+    if not 0 <= names <= min(end - at, HEADERS_LIMIT):
+        raise CorruptBatch(f"record {index} has {names} headers in {end - at} bytes, limit {HEADERS_LIMIT}")
+    for _ in range(names):
+        size, at = _varint(payload, at)
+        if size < 0:
+            raise CorruptBatch(f"record {index} has a header without a name")
+        at += size
+        size, at = _varint(payload, at)
+        at += max(size, 0)
+    return at
 
 
 def records_of(
