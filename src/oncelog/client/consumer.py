@@ -263,14 +263,30 @@ class GroupConsumer:
 
     def commit(self) -> None:
         """Commits the position behind all that `poll` has returned."""
+        self.commit_until(self._reader.positions())
+
+    def commit_until(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Commits these positions, of partitions that we own, where they are not committed already."""
         offsets = {
-            each: at for each, at in self._reader.positions().items() if self._committed.get(each) != at
+            each: at
+            for each, at in positions.items()
+            if each in self.assignment and self._committed.get(each) != at
         }
         if offsets:
             self._admin.commit_offsets(
                 self.group, offsets, generation=self.generation, member_id=self.member_id
             )
             self._committed.update(offsets)
+
+    def try_commit(self, positions: Mapping[TopicPartition, int]) -> bool:
+        """As `commit_until`; False if it is too late, because the partitions are somebody else's by now."""
+        try:
+            self.commit_until(positions)
+        except RefusedByBroker as fault:
+            if fault.error not in MEMBERSHIP_LOST:
+                raise
+            return False
+        return True
 
     def positions(self) -> dict[TopicPartition, int]:
         return self._reader.positions()
@@ -288,11 +304,7 @@ class GroupConsumer:
     def _leave_generation(self) -> None:
         """What we own is about to be given to somebody else."""
         if self._auto_commit:
-            try:
-                self.commit()
-            except RefusedByBroker as fault:
-                if fault.error not in MEMBERSHIP_LOST:  # too late: another member reads these records again
-                    raise
+            self.try_commit(self._reader.positions())
         self._joined = False
         self._reader.assign({})
         self.assignment = ()

@@ -47,6 +47,10 @@ class Delivery:
         self._index = index
 
     @property
+    def partition(self) -> int:
+        return self._batch.partition.partition
+
+    @property
     def done(self) -> bool:
         return self._batch.base_offset is not None or self._batch.fault is not None
 

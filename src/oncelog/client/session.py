@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 
+from oncelog import __version__
 from oncelog.client.address import Address
 from oncelog.client.faults import TimedOut, Unreachable, UnsupportedByBroker, demand
 from oncelog.errors import ErrorCode, MalformedMessage
@@ -89,7 +90,7 @@ class Connection:
         return self._offered
 
     def _ask_versions(self, version: int) -> ApiVersionsResponse:
-        request = ApiVersionsRequest(client_software_name="oncelog", client_software_version="0.1.0")
+        request = ApiVersionsRequest(client_software_name="oncelog", client_software_version=__version__)
         api = APIS[API_VERSIONS_KEY]
         payload = self._round_trip(api, version, request, self.timeout_ms)
         # Whatever the version asked for, a broker that does not know it answers in version 0 (API-4).

@@ -1,0 +1,257 @@
+"""The door of the command line: the parser, and from faults to exit codes. Commands are imported when they are called."""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+from oncelog.cli.exits import Exit, UsageFault
+from oncelog.client.faults import ClientFault, RefusedByBroker, TimedOut, Unreachable, error_name
+from oncelog.errors import OncelogError
+
+BOOTSTRAP: Final = "127.0.0.1:9092"
+EXITS: Final = """exit codes: 0 fine, 1 the asked-for condition is bad, 2 usage, 3 cannot reach the broker,
+4 refused by the broker (its error name is on stderr and in the JSON), 5 timed out, 130 interrupted"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageFault(f"{message}\n{self.format_usage().rstrip()}")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Every command and option; `run` names the function, as module:function."""
+    parser = _Parser(
+        prog="oncelog", description="A Kafka broker in Python, and tools for any Kafka.", epilog=EXITS
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    _serve(commands.add_parser("serve", help="start a broker"))
+    _topics(commands.add_parser("topics", help="list, create, delete and describe topics"))
+    _produce(commands.add_parser("produce", help="write lines of text as records"))
+    _consume(commands.add_parser("consume", help="read records"))
+    _groups(commands.add_parser("groups", help="list, describe and delete consumer groups"))
+    version = commands.add_parser("version", help="print the version")
+    version.add_argument("--json", action="store_true", help="print JSON")
+    version.set_defaults(run="oncelog.cli.version:version")
+    return parser
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Start a broker. Prints one line when it accepts connections; SIGTERM or SIGINT stops it cleanly."
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        default=BOOTSTRAP,
+        help="default %(default)s; port 0 takes a free one",
+    )
+    parser.add_argument(
+        "--advertise", metavar="HOST:PORT", help="the address that clients are told, if not --listen"
+    )
+    parser.add_argument(
+        "--data-dir", metavar="DIR", required=True, help="where everything is kept; made if missing"
+    )
+    parser.add_argument("--config", metavar="FILE", help="settings, one name=value a line, by Kafka's names")
+    parser.add_argument(
+        "--durability",
+        choices=("power", "process"),
+        help="what an acknowledged record survives; default power",
+    )
+    parser.add_argument(
+        "--auto-create-topics", action="store_true", help="create a topic when a client first names it"
+    )
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], help="one setting; wins over --config"
+    )
+    parser.set_defaults(run="oncelog.cli.serve:serve")
+
+
+def _topics(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="VERB", dest="verb", required=True)
+    ls = _broker_command(verbs.add_parser("ls", help="list topics"), "oncelog.cli.topics:ls")
+    ls.add_argument("--internal", action="store_true", help="also __consumer_offsets and its like")
+    new = _broker_command(verbs.add_parser("new", help="create topics"), "oncelog.cli.topics:new")
+    new.add_argument("topic", metavar="TOPIC", nargs="+")
+    new.add_argument("--partitions", type=_positive, metavar="N", help="default: the broker's num.partitions")
+    new.add_argument(
+        "--config", metavar="NAME=VALUE", action="append", default=[], help="a topic setting; may be repeated"
+    )
+    new.add_argument("--if-not-exists", action="store_true", help="a topic that exists already is fine")
+    rm = _broker_command(
+        verbs.add_parser("rm", help="delete topics with all their records"), "oncelog.cli.topics:rm"
+    )
+    rm.add_argument("topic", metavar="TOPIC", nargs="+")
+    describe = _broker_command(
+        verbs.add_parser("describe", help="partitions, offsets, settings"), "oncelog.cli.topics:describe"
+    )
+    describe.add_argument("topic", metavar="TOPIC", nargs="+")
+
+
+def _produce(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Write lines as records: one line, one value. Producing is idempotent unless --acks says less than all."
+    _broker_command(parser, "oncelog.cli.produce:produce")
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("--file", metavar="FILE", help="read lines from here, not from stdin")
+    parser.add_argument(
+        "--key-separator", metavar="TEXT", help="what stands between key and value; without it keys are null"
+    )
+    parser.add_argument(
+        "--partition", type=_not_negative, metavar="N", help="default: by the key's hash, or spread"
+    )
+    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="default %(default)s")
+    parser.add_argument(
+        "--codec",
+        choices=("none", "gzip", "snappy", "lz4", "zstd"),
+        default="none",
+        help="default %(default)s",
+    )
+
+
+def _consume(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Print records as they come, until --max, --to-end, --idle-timeout or an interrupt."
+    _broker_command(parser, "oncelog.cli.consume:consume")
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument(
+        "--group", metavar="GROUP", help="share the partitions with this group and commit offsets"
+    )
+    parser.add_argument(
+        "--partition", type=_not_negative, metavar="N", action="append", help="only this one; may be repeated"
+    )
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="WHERE",
+        default=None,
+        type=_start,
+        help="earliest, latest or an offset; default latest",
+    )
+    parser.add_argument("--max", type=_positive, metavar="N", help="stop after so many records")
+    parser.add_argument(
+        "--to-end", action="store_true", help="stop at what was the end when the command began"
+    )
+    parser.add_argument(
+        "--idle-timeout",
+        type=_seconds,
+        metavar="SECONDS",
+        help="exit with code 5 when nothing came for so long",
+    )
+    parser.add_argument(
+        "--isolation",
+        choices=("committed", "uncommitted", "both"),
+        default="committed",
+        help="default %(default)s; both marks each record C (committed), A (aborted) or ? (undecided)",
+    )
+    parser.add_argument("--values", action="store_true", help="print only the values, one a line")
+
+
+def _groups(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="VERB", dest="verb", required=True)
+    _broker_command(verbs.add_parser("ls", help="list groups"), "oncelog.cli.groups:ls")
+    describe = _broker_command(
+        verbs.add_parser("describe", help="members, offsets and lag"), "oncelog.cli.groups:describe"
+    )
+    describe.add_argument("group", metavar="GROUP", nargs="+")
+    rm = _broker_command(
+        verbs.add_parser("rm", help="delete empty groups with their offsets"), "oncelog.cli.groups:rm"
+    )
+    rm.add_argument("group", metavar="GROUP", nargs="+")
+
+
+def _broker_command(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:
+    """What all commands that talk to a broker have in common."""
+    parser.add_argument(
+        "--bootstrap",
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        default=os.environ.get("ONCELOG_BOOTSTRAP", BOOTSTRAP),
+        help="a broker of the cluster; default $ONCELOG_BOOTSTRAP or " + BOOTSTRAP,
+    )
+    parser.add_argument(
+        "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="for each answer; default 30"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted a whole number of 1 or more, found {text!r}")
+    return int(text)
+
+
+def _not_negative(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"wanted a whole number of 0 or more, found {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < 1e9:  # also refuses nan and inf
+        raise argparse.ArgumentTypeError(f"wanted a number of seconds above 0, found {text!r}")
+    return seconds
+
+
+def _start(text: str) -> str | int:
+    if text in ("earliest", "latest"):
+        return text
+    if text.isdecimal():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"wanted earliest, latest or an offset, found {text!r}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns what the process exits with."""
+    options = argparse.Namespace(json=False)
+    try:
+        build_parser().parse_args(argv, namespace=options)
+        module, _, function = options.run.partition(":")
+        run: Callable[[Any], int] = getattr(importlib.import_module(module), function)
+        status = run(options)
+        sys.stdout.flush()
+        return status
+    except SystemExit as stop:  # --help
+        return int(stop.code or 0)
+    except UsageFault as fault:
+        return _complain(options, Exit.USAGE, str(fault))
+    except RefusedByBroker as fault:
+        return _complain(options, Exit.REFUSED, str(fault), error_name(fault.error), fault.error)
+    except TimedOut as fault:
+        return _complain(options, Exit.TIMED_OUT, str(fault))
+    except Unreachable as fault:
+        return _complain(options, Exit.UNREACHABLE, str(fault))
+    except ClientFault as fault:
+        return _complain(options, Exit.REFUSED, str(fault))
+    except OncelogError as fault:
+        return _complain(options, Exit.BAD, str(fault))
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except (
+        BrokenPipeError
+    ):  # whoever read our output left; not our fault, but stdout must not complain at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FINE
+
+
+def _complain(
+    options: Any, status: Exit, message: str, name: str | None = None, code: int | None = None
+) -> int:
+    from oncelog.cli.output import Printer
+
+    printer = Printer(as_json=options.json)
+    for line in message.splitlines():
+        printer.note(line if line.startswith("usage:") else f"oncelog: {line}")
+    if options.json:
+        printer.value({"error": {"exit": int(status), "name": name, "code": code, "message": message}})
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""One value, three faces: a table on a terminal, TSV in a pipe, JSON when asked. Data is printed without its teeth (T29)."""
+
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TextIO
+
+_ESCAPES: Final = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor moves
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS, SOS, PM, APC: titles, clipboard
+    r"|\x1b[ -/]*[0-~]"  # all other two- and three-character sequences
+)
+_SPACES: Final = re.compile(r"[\t\n\r\x0b\x0c\x85\u2028\u2029]")
+_HIDDEN: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)  # controls; text direction
+
+
+def clean(text: str) -> str:
+    """Text that cannot move the cursor, set a title, break a column or turn the reading direction."""
+    return _HIDDEN.sub("", _SPACES.sub(" ", _ESCAPES.sub("", text)))
+
+
+def cell(value: object) -> str:
+    """A value as one column of a table or TSV."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, bytes):
+        return clean(value.decode("utf-8", "replace"))
+    return clean(str(value))
+
+
+def width(text: str) -> int:
+    """Columns that a terminal uses for it."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+class Printer:
+    """Where answers go. Progress and complaints go to stderr, always."""
+
+    def __init__(self, *, as_json: bool, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self.as_json = as_json
+        self._out = sys.stdout if out is None else out
+        self._err = sys.stderr if err is None else err
+        self.is_table = not as_json and self._out.isatty()
+        self._bold = self.is_table and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+    def value(self, value: Any) -> None:
+        """One JSON document."""
+        self.line(json.dumps(value))
+
+    def line(self, text: str) -> None:
+        self._out.write(text + "\n")
+
+    def row(self, cells: Sequence[object]) -> None:
+        """One row of a stream, whose widths nobody knows beforehand: always TSV."""
+        self.line("\t".join(cell(each) for each in cells))
+
+    def rows(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+        """The rows as a JSON array, an aligned table, or TSV with a head line."""
+        if self.as_json:
+            self.value(list(rows))
+            return
+        head = [column.upper() for column in columns]
+        cells = [[cell(row[column]) for column in columns] for row in rows]
+        if not self.is_table:
+            for each in [head, *cells]:
+                self.line("\t".join(each))
+            return
+        widths = [max(width(line[at]) for line in [head, *cells]) for at in range(len(columns))]
+        right = [bool(rows) and all(isinstance(row[column], int) for row in rows) for column in columns]
+        for number, each in enumerate([head, *cells]):
+            text = "  ".join(_pad(one, widths[at], right[at]) for at, one in enumerate(each)).rstrip()
+            self.line(f"\x1b[1m{text}\x1b[0m" if number == 0 and self._bold else text)
+
+    def note(self, text: str) -> None:
+        """Progress, on stderr."""
+        print(clean(text), file=self._err)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+
+def _pad(text: str, to: int, right: bool) -> str:
+    fill = " " * (to - width(text))
+    return fill + text if right else text + fill
