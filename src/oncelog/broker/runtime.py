@@ -1,16 +1,20 @@
 """The broker itself: one engine, the coordinators on top of it, and what handlers need of both."""
 
+import logging
 from collections.abc import Callable
-from typing import Any
 
 from oncelog.broker.fetch_sessions import FetchSessions
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
 from oncelog.broker.topics import Topics
+from oncelog.broker.transactions import TransactionCoordinator
 from oncelog.config import BrokerConfig
 from oncelog.engine.port import Engine
+from oncelog.errors import StorageFault
 from oncelog.ports import Chance, Clock
 from oncelog.tasks import Loop
+
+log = logging.getLogger("oncelog.broker")
 
 
 class Runtime:
@@ -40,6 +44,9 @@ class Runtime:
         self.topics = Topics(engine, config)
         self.producer_ids = ProducerIds(engine)
         self.groups = GroupCoordinator(engine, loop, clock, chance, config)
+        self.transactions = TransactionCoordinator(
+            engine, loop, clock, config, self.producer_ids, self.groups, self._background_fault
+        )
         self.fetch_sessions = FetchSessions(clock, chance, config.max_incremental_fetch_session_cache_slots)
         self.supported_features = {"group.version": (0, 1)}
         self.finalized_features = {"group.version": 1}
@@ -48,12 +55,19 @@ class Runtime:
         """Recovers what lasts. When it returns, requests may come."""
         await self.engine.start()
         await self.groups.start()
+        await self.transactions.start()
 
     async def stop(self) -> None:
         """Stops the timers, then the engine: after it a restart needs no recovery."""
+        await self.transactions.stop()
         await self.groups.stop()
         await self.engine.stop()
 
-    def fail(self, fault: BaseException) -> Any:
+    def _background_fault(self, what: str, fault: BaseException) -> None:
+        log.error("background.failed what=%s fault=%s", what, fault)
+        if isinstance(fault, StorageFault):
+            self.fail(fault)
+
+    def fail(self, fault: BaseException) -> None:
         """The disk broke or lied: the process must stop rather than acknowledge anything more."""
         self._on_fatal(fault)

@@ -9,8 +9,9 @@ between a decision and its write, and the state in memory changes only after the
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
+from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
 from oncelog.config import BrokerConfig
 from oncelog.engine.port import Appended, Engine, Partition, Refused
@@ -39,7 +40,7 @@ from oncelog.record.txn_state import (
     encode_key,
     encode_value,
 )
-from oncelog.tasks import Future, Loop, Timer, Turns, resolved, sleep, spawn, supervise
+from oncelog.tasks import Loop, Timer, Turns, sleep, spawn, supervise
 from oncelog.txn.coordinator import (
     NOBODY,
     Decision,
@@ -95,12 +96,6 @@ class Bump:
     epoch: ProducerEpoch
 
 
-class Offsets(Protocol):
-    """What the group coordinator does when a marker reaches __consumer_offsets."""
-
-    def marker_written(self, partition: int, producer_id: int, *, commit: bool) -> None: ...
-
-
 class _Entry:
     """One transactional id in memory."""
 
@@ -123,7 +118,7 @@ class TransactionCoordinator:
         clock: Clock,
         config: BrokerConfig,
         producer_ids: ProducerIds,
-        offsets: Offsets,
+        groups: GroupCoordinator,
         on_fault: Callable[[str, BaseException], None],
     ) -> None:
         self._engine = engine
@@ -131,7 +126,7 @@ class TransactionCoordinator:
         self._clock = clock
         self._config = config
         self._producer_ids = producer_ids
-        self._offsets = offsets
+        self._groups = groups
         self._on_fault = on_fault
         self._entries: dict[str, _Entry] = {}
         self._ongoing: dict[str, None] = {}  # those that a timeout may meet, in the order of their opening
@@ -310,8 +305,7 @@ class TransactionCoordinator:
         decision = decide(None)
         if not decision.needs_producer_id:
             return decision
-        fresh_id = await self._producer_ids.next()
-        return Decision(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) if fresh_id is None else decide(fresh_id)
+        return decide(await self._producer_ids.next())
 
     async def _obey(self, entry: _Entry, decision: Decision) -> ErrorCode:
         """Writes the decision's record and applies it; the error of the write, if it failed."""
@@ -361,7 +355,7 @@ class TransactionCoordinator:
         assert prepared is not None
         left = prepared.partitions
         while left:
-            outcomes = [(each, self._write_marker(each, prepared)) for each in left]
+            outcomes = [(each, spawn(self._loop, self._end_partition(each, prepared))) for each in left]
             again: list[TopicPartition] = []
             for each, outcome in outcomes:
                 error = await outcome
@@ -383,37 +377,47 @@ class TransactionCoordinator:
         entry.txn = evolve(prepared, done)
         entry.pending = None
 
-    def _write_marker(self, where: TopicPartition, prepared: Txn) -> Future[ErrorCode]:
+    async def _end_partition(self, where: TopicPartition, prepared: Txn) -> ErrorCode:
         topic = self._engine.topics.get(where.topic)
         if topic is None or where.partition >= len(topic.partitions):
-            return resolved(ErrorCode.NONE)  # the topic was deleted: nothing is left to be ended (V58)
-        commit = prepared.state is State.PREPARE_COMMIT
-        appended = topic.partitions[where.partition].append_marker(
-            producer_id=prepared.producer.id,
-            producer_epoch=prepared.producer.epoch,
+            return ErrorCode.NONE  # the topic was deleted: nothing is left to be ended (V58)
+        return await self.write_marker(
+            where,
+            prepared.producer,
             coordinator_epoch=self._coordinator_epoch(prepared.transactional_id),
-            commit=commit,
+            commit=prepared.state is State.PREPARE_COMMIT,
             transaction_version=prepared.client_version,
         )
-        answer: Future[ErrorCode] = Future()
 
-        def settle(done: Future[Appended | Refused]) -> None:
-            try:
-                outcome = done.result()
-            except BaseException as fault:  # noqa: BLE001  # carried over to whoever awaits the answer
-                answer.set_error(fault)
-                return
-            if isinstance(outcome, Refused):
-                answer.set_result(outcome.error)
-                return
-            if (
-                where.topic == CONSUMER_OFFSETS
-            ):  # B13: answered only when the offsets are what the marker says
-                self._offsets.marker_written(where.partition, prepared.producer.id, commit=commit)
-            answer.set_result(ErrorCode.NONE)
-
-        appended.add_callback(settle)
-        return answer
+    async def write_marker(
+        self,
+        where: TopicPartition,
+        producer: Producer,
+        *,
+        coordinator_epoch: int,
+        commit: bool,
+        transaction_version: int,
+    ) -> ErrorCode:
+        """One marker into one partition; it is durable, and offsets are what it says, when this returns (B13)."""
+        if where.topic == CONSUMER_OFFSETS:
+            return await self._groups.write_marker(
+                where.partition,
+                producer=producer,
+                coordinator_epoch=coordinator_epoch,
+                commit=commit,
+                transaction_version=transaction_version,
+            )
+        topic = self._engine.topics.get(where.topic)
+        if topic is None or not 0 <= where.partition < len(topic.partitions):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        outcome = await topic.partitions[where.partition].append_marker(
+            producer_id=producer.id,
+            producer_epoch=producer.epoch,
+            coordinator_epoch=coordinator_epoch,
+            commit=commit,
+            transaction_version=transaction_version,
+        )
+        return outcome.error if isinstance(outcome, Refused) else ErrorCode.NONE
 
     def _coordinator_epoch(self, transactional_id: str) -> int:
         topic = self._engine.topics[TRANSACTION_STATE]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from oncelog.errors import ErrorCode
+from oncelog.log.state import Guard
 from oncelog.model import Acks, Isolation, Millis, Origin, TopicId
 from oncelog.ports import Bytes
 from oncelog.tasks import Future
@@ -95,7 +96,7 @@ class Partition(Protocol):
     def size_bytes(self) -> int: ...
 
     def append(
-        self, batch: Bytes, *, acks: Acks, origin: Origin = Origin.CLIENT
+        self, batch: Bytes, *, acks: Acks, origin: Origin = Origin.CLIENT, guard: Guard | None = None
     ) -> Future[Appended | Refused]:
         """Checks (spec 1.13 rows 10-17, spec 04) and appends one batch given as bytes of a request.
 
@@ -140,6 +141,13 @@ class Partition(Protocol):
         ...
 
     def producers(self) -> Sequence[ProducerView]: ...
+
+    def begin_verification(
+        self, producer_id: int, producer_epoch: int, sequence: int, *, supports_epoch_bump: bool
+    ) -> Guard | ErrorCode | None:
+        """Before the first batch of a transaction: a guard to append with once the coordinator agreed, None where the
+        producer has its transaction here already, or the error if its epoch is old (spec 4.5 step 1)."""
+        ...
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """True while this producer has a transaction open here: then nothing needs to be verified (spec 4.5)."""

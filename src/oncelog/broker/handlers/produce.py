@@ -5,16 +5,18 @@ v8  record errors and a message                                    v9  flexible
 v10 current leader (never set: there is one broker)                 v11 TRANSACTION_ABORTABLE
 v12 opens the transaction of its partitions by itself (KIP-890)      v13 topic ids instead of names
 Order of the checks: spec 1.13; rows 1-8 are here, the rest is the engine's `append`.
-Left out: authorization; throttling; the transaction coordinator's verification (no transaction can be open yet).
+Left out: authorization; throttling.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from oncelog.broker.context import CloseConnection, Context
 from oncelog.broker.runtime import Runtime
-from oncelog.engine.port import Appended, Refused
+from oncelog.engine.port import Appended, Partition, Refused
 from oncelog.errors import ErrorCode
-from oncelog.model import INTERNAL_TOPICS, Acks, TopicId
+from oncelog.log.state import Guard
+from oncelog.model import INTERNAL_TOPICS, Acks, Producer, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from oncelog.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -32,11 +34,26 @@ from oncelog.record.batch import (
     MAGIC,
     TRANSACTIONAL,
 )
-from oncelog.tasks import Future, within
+from oncelog.tasks import Future, sleep, within
+from oncelog.txn.state import TV2
 
 KEY: Final = 0
 VERSIONS: Final = (3, 13)
 
+FIRST_WITH_ZSTD: Final = 7
+FIRST_WITH_ABORTABLE: Final = 11
+FIRST_IMPLICIT: Final = 12
+FIRST_WITH_IDS: Final = 13
+IMPLICIT_ADD_BACKOFF_MS: Final = 20  # add.partitions.to.txn.retry.backoff.ms
+IMPLICIT_ADD_LIMIT_MS: Final = 100  # add.partitions.to.txn.retry.backoff.max.ms
+RETRIED_AS_NOT_ENOUGH_REPLICAS: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
 ZSTD: Final = 4
 ACKS: Final = {-1: Acks.ALL, 0: Acks.NONE, 1: Acks.LEADER}
 
@@ -44,10 +61,23 @@ Outcome = Future[Appended | Refused] | Refused
 
 
 async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> ProduceResponse | None:
-    refused = _refuse_request(request)
+    found = [
+        [_find(topic, part, context, broker) for part in topic.partition_data] for topic in request.topic_data
+    ]
+    producers = _transactional_producers(request)
+    guards: dict[tuple[int, int], Guard | Refused] = {}
+    if producers:
+        refused = _refuse_request(request, producers)
+        if refused is not None:
+            found = [[refused] * len(parts) for parts in found]
+        else:
+            guards = await _verify(request, found, producers.pop(), context, broker)
     outcomes = [
-        [refused or _append(topic, part, request, context, broker) for part in topic.partition_data]
-        for topic in request.topic_data
+        [
+            each if isinstance(each, Refused) else _append(each, part, request, guards.get((at, place)))
+            for place, (each, part) in enumerate(zip(parts, topic.partition_data, strict=True))
+        ]
+        for at, (parts, topic) in enumerate(zip(found, request.topic_data, strict=True))
     ]
     context.release_order()  # every batch has its place; what is left is waiting for the disk
 
@@ -77,30 +107,32 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
     return ProduceResponse(responses=responses)
 
 
-def _refuse_request(request: ProduceRequest) -> Refused | None:
-    """The checks that refuse all partitions at once: whose transaction is it?"""
-    producers: set[tuple[int, int]] = set()
+def _transactional_producers(request: ProduceRequest) -> set[Producer]:
+    """Whose transactional batches are in the request; empty for most requests, and then nothing is to be verified."""
+    producers: set[Producer] = set()
     for topic in request.topic_data:
         for part in topic.partition_data:
             records = part.records
             if records is not None and len(records) >= HEADER_BYTES and records[22] & TRANSACTIONAL:
                 header = HEADER.unpack_from(records)
-                producers.add((header[9], header[10]))
-    if producers and request.transactional_id is None:
+                producers.add(Producer(ProducerId(header[9]), ProducerEpoch(header[10])))
+    return producers
+
+
+def _refuse_request(request: ProduceRequest, producers: set[Producer]) -> Refused | None:
+    """The checks that refuse all partitions at once: whose transaction is it?"""
+    if request.transactional_id is None:
         return Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     return None
 
 
-def _append(
-    topic: TopicProduceData,
-    part: PartitionProduceData,
-    request: ProduceRequest,
-    context: Context,
-    broker: Runtime,
-) -> Outcome:
-    if context.version >= 13:
+def _find(
+    topic: TopicProduceData, part: PartitionProduceData, context: Context, broker: Runtime
+) -> Partition | Refused:
+    """Rows 1 to 4: the partition, and exactly one batch for it."""
+    if context.version >= FIRST_WITH_IDS:
         found = broker.engine.topic_by_id(TopicId(topic.topic_id))
         if found is None:
             return Refused(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -116,16 +148,93 @@ def _append(
         or int.from_bytes(records[8:12], "big") + LENGTH_OVERHEAD_BYTES != len(records)
     ):
         return Refused(ErrorCode.INVALID_RECORD, "wanted exactly one record batch of format 2")
-    if context.version < 7 and records[22] & COMPRESSION_MASK == ZSTD:
+    if context.version < FIRST_WITH_ZSTD and records[22] & COMPRESSION_MASK == ZSTD:
         return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later")
+    return found.partitions[part.index]
+
+
+async def _verify(
+    request: ProduceRequest,
+    found: list[list[Partition | Refused]],
+    producer: Producer,
+    context: Context,
+    broker: Runtime,
+) -> dict[tuple[int, int], Guard | Refused]:
+    """Spec 4.5: asks the coordinator about partitions where the producer has no transaction yet; a guard for each.
+
+    A guard holds only while nothing came between, so that the append needs no second look (TRAP-23).
+    """
+    guards: dict[tuple[int, int], Guard | Refused] = {}
+    asked: dict[TopicPartition, tuple[int, int]] = {}
+    implicit = context.version >= FIRST_IMPLICIT
+    for at, topic in enumerate(request.topic_data):
+        for place, part in enumerate(topic.partition_data):
+            partition = found[at][place]
+            if isinstance(partition, Refused) or not (part.records or b"")[22] & TRANSACTIONAL:
+                continue
+            sequence = HEADER.unpack_from(part.records or b"")[11]
+            guard = partition.begin_verification(
+                producer.id, producer.epoch, sequence, supports_epoch_bump=implicit
+            )
+            if isinstance(guard, ErrorCode):
+                guards[at, place] = Refused(guard)
+            elif guard is not None:
+                guards[at, place] = guard
+                asked[TopicPartition(partition.topic, partition.index)] = (at, place)
+    if asked:
+        transactional_id = request.transactional_id or ""
+        if implicit:
+            answer = await _add(transactional_id, producer, list(asked), broker)
+            answers: Mapping[TopicPartition, ErrorCode] = dict.fromkeys(asked, answer)
+        else:
+            answers = broker.transactions.verify(transactional_id, producer, list(asked))
+        for where, error in answers.items():
+            if error is not ErrorCode.NONE:
+                guards[asked[where]] = Refused(*_as_produce_error(error, context.version))
+    return guards
+
+
+async def _add(
+    transactional_id: str, producer: Producer, partitions: list[TopicPartition], broker: Runtime
+) -> ErrorCode:
+    """The implicit add, tried again for a while when the last transaction is still ending."""
+    left_ms = IMPLICIT_ADD_LIMIT_MS
+    while True:
+        error = await broker.transactions.add_partitions(transactional_id, producer, partitions, TV2)
+        if error is not ErrorCode.CONCURRENT_TRANSACTIONS or left_ms <= 0:
+            return error
+        await sleep(broker.loop, IMPLICIT_ADD_BACKOFF_MS)
+        left_ms -= IMPLICIT_ADD_BACKOFF_MS
+
+
+def _as_produce_error(error: ErrorCode, version: int) -> tuple[ErrorCode, str | None]:
+    """The coordinator's answer in the words of Produce, by version (spec 4.5)."""
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_WITH_ABORTABLE:
+        return ErrorCode.INVALID_TXN_STATE, "The record is not part of an ongoing transaction"
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH, None
+    if error in RETRIED_AS_NOT_ENOUGH_REPLICAS or (
+        error is ErrorCode.CONCURRENT_TRANSACTIONS and version < FIRST_IMPLICIT
+    ):
+        return ErrorCode.NOT_ENOUGH_REPLICAS, "The transaction could not be verified; try again"
+    return error, None
+
+
+def _append(
+    partition: Partition, part: PartitionProduceData, request: ProduceRequest, guard: Guard | Refused | None
+) -> Outcome:
+    """Rows 5 to 8 have their answers ready or are cheap; the rest is the engine's."""
+    if isinstance(guard, Refused):
+        return guard
     acks = ACKS.get(request.acks)
     if acks is None:
         return Refused(ErrorCode.INVALID_REQUIRED_ACKS)
     if (
-        found.name in INTERNAL_TOPICS
+        partition.topic in INTERNAL_TOPICS
     ):  # always: Kafka lets any client in that calls itself __admin_client (T16)
-        return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{found.name} is written by the broker only")
-    return found.partitions[part.index].append(records, acks=acks)
+        return Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is written by the broker only")
+    assert part.records is not None
+    return partition.append(part.records, acks=acks, guard=guard)
 
 
 def _answer(index: int, done: Appended | Refused) -> PartitionProduceResponse:
