@@ -4,7 +4,7 @@ from collections.abc import Coroutine, Mapping
 from random import Random
 from typing import Any, Literal, TypeVar
 
-from oncelog.config import BrokerConfig, read_broker_config
+from oncelog.config import read_broker_config
 from oncelog.engine.classic.engine import ClassicEngine
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.disk import RealDisk
@@ -20,25 +20,21 @@ from oncelog.tasks import Future, spawn
 T = TypeVar("T")
 
 
-def settings(**texts: str) -> BrokerConfig:
-    return read_broker_config({name.replace("_", "."): text for name, text in texts.items()})
-
-
 class World:
     """One engine and what it stands on. `again()` is the next process on the same disk."""
 
-    def __init__(self, disk: Disk | None = None, *, seed: int = 0, **texts: str) -> None:
+    def __init__(self, *, seed: int = 0, settings: Mapping[str, str] | None = None, **texts: str) -> None:
         self.random = Random(seed)
         self.loop = VirtualLoop(self.random)
         self.clock = VirtualClock(self.loop)
         self.memory = MemoryDisk(self.loop, self.random)
-        self.disk: Disk = disk or self.memory
-        self.config = settings(**texts)
+        self.disk: Disk = self.memory
+        self.config = read_broker_config({**(settings or {}), **texts})
         self.engine = self._engine()
 
     @classmethod
     def on(cls, path: str, **texts: str) -> "World":
-        world = cls(**texts)
+        world = cls(settings=texts)
         world.disk = RealDisk(path, world.loop)
         world.engine = world._engine()
         return world

@@ -286,8 +286,8 @@ class MemoryDisk:
             parent.change({name: None})
 
     def remove(self, path: str) -> None:
-        parent, name = self._parent(path)
-        if name in parent.entries:
+        if self._find(path) is not None:
+            parent, name = self._parent(path)
             self.check()
             parent.change({name: None})
 

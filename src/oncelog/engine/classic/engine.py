@@ -19,12 +19,14 @@ from oncelog.engine.classic.checkpoints import (
     write_file,
     write_offsets,
 )
+from oncelog.engine.classic.cleaner import Cleaner, worth_cleaning
 from oncelog.engine.classic.metadata import Journal, Metadata, TopicEntry, topic_entry
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.recovery import Loaded, recover
 from oncelog.engine.classic.store import Store, Turn, settled
 from oncelog.engine.port import Topic
 from oncelog.errors import BadConfig, CorruptLog, OncelogError
+from oncelog.log.compaction import CleanRange
 from oncelog.model import Millis, TopicId, TopicPartition
 from oncelog.ports import Chance, Clock, Disk, File
 from oncelog.record.checkpoints import (
@@ -160,6 +162,7 @@ class ClassicEngine:
                 partition.config,
                 log_start_offset=partition.stored_log_start,
                 recovery_point=partition.recovery_point,
+                leader_epoch=partition.leader_epoch,
             )
             if found.changed:
                 self._disk.sync_directory(partition.directory)
@@ -185,6 +188,7 @@ class ClassicEngine:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._store.stopping = True
         self._store.remove_now()
         await self._store.quiet()
         self._store.stopped = True
@@ -219,7 +223,7 @@ class ClassicEngine:
         points: Mapping[TopicPartition, int],
         starts: Mapping[TopicPartition, int],
     ) -> Topic:
-        config = read_topic_config(entry.configs)
+        config = read_topic_config(entry.configs, self._config.topic_defaults)
         before = self._topics.get(entry.name)
         partitions = list(before.partitions) if before is not None else []
         for index in range(len(partitions), entry.partitions):
@@ -242,7 +246,7 @@ class ClassicEngine:
 
     async def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
         check_name(name)
-        read_topic_config(configs)
+        read_topic_config(configs, self._config.topic_defaults)
         async with self._changing:
             if name in self._topics:
                 raise OncelogError(f"topic {name} exists already")
@@ -265,7 +269,7 @@ class ClassicEngine:
             self._add_topic(entry, {}, {})
 
     async def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        config = read_topic_config(configs)
+        config = read_topic_config(configs, self._config.topic_defaults)
         async with self._changing:
             entry = self._metadata.topics[name]
             entry = TopicEntry(name, entry.id, entry.grown, dict(configs))
@@ -306,8 +310,7 @@ class ClassicEngine:
             if self._clock.monotonic_ms() - began > SLICE_MS:
                 await sleep(self._loop, 0)
                 began = self._clock.monotonic_ms()
-        if self._store.power:
-            await self._loop.in_thread(lambda: self._disk.sync_directory(""))
+        await self._loop.in_thread(lambda: self._disk.sync_directory(""))
 
     def _make_directory(self, partition: ClassicPartition) -> None:
         self._make_one(partition.directory, encode_partition_metadata(partition.topic_id).encode())
@@ -321,10 +324,8 @@ class ClassicEngine:
         file.close()
 
     async def _write(self, entry: Mapping[str, Any]) -> None:
-        """One line of the journal, durable in the engine's mode when it returns."""
-        file = self._journal.append(entry)
-        if self._store.power:
-            await self._disk.sync((file,))
+        """One line of the journal, durable when it returns: in either mode, it is rare enough."""
+        await self._disk.sync((self._journal.append(entry),))
 
     async def claim_producer_ids(self, count: int) -> range:
         async with self._changing:
@@ -339,6 +340,8 @@ class ClassicEngine:
         config = self._config
         self._every(config.flush_interval_ms, "checkpoints", self._write_checkpoints)
         self._every(config.log_retention_check_interval_ms, "retention", self.run_retention)
+        if config.log_cleaner_enable:
+            self._every(config.log_cleaner_backoff_ms, "cleaner", self._clean_dirtiest)
         self._every(config.producer_id_expiration_check_interval_ms, "expiry", self._expire_producers)
 
     def _every(self, interval_ms: int, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -346,7 +349,7 @@ class ClassicEngine:
             settled(self._store.spawn(work(), name)).add_callback(lambda _: arm())
 
         def arm() -> None:
-            if not self._store.stopped and not self.failed.done():
+            if not self._store.stopping and not self.failed.done():
                 self._timers[name] = self._loop.call_later(interval_ms, run)
 
         arm()
@@ -379,6 +382,51 @@ class ClassicEngine:
     async def run_retention(self) -> None:
         """Deletes what topic settings allow to delete. Runs by itself every log.retention.check.interval.ms."""
         await self._slices([partition.retain for partition in self._partitions.values()])
+
+    async def run_cleaner(self, topic: str, partition: int) -> None:
+        """Compacts one partition now, however little is dirty."""
+        at = TopicPartition(topic, partition)
+        found = worth_cleaning(self._partitions[at], self._cleaned.get(at, 0), forced=True)
+        if found is not None:
+            await self._clean(self._partitions[at], found)
+
+    async def _clean_dirtiest(self) -> None:
+        """Cleans what is worth it, the dirtiest log first, until nothing is. Runs by itself."""
+        tried: set[TopicPartition] = set()
+        while not self._store.stopping:
+            candidates: list[tuple[bool, float, ClassicPartition, CleanRange]] = []
+
+            async def look(partition: ClassicPartition, into: list[Any] = candidates) -> None:
+                found = worth_cleaning(partition, self._cleaned.get(partition.at, 0))
+                if found is not None and not partition.cleaning:
+                    into.append((found.must_clean, found.dirty_ratio, partition, found))
+
+            compacted = [
+                each
+                for each in self._partitions.values()
+                if "compact" in each.config.cleanup_policy and each.at not in tried
+            ]
+            await self._slices([lambda each=each: look(each) for each in compacted])
+            if not candidates:
+                return
+            _, _, partition, found = max(candidates, key=lambda each: (each[0], each[1]))
+            tried.add(partition.at)
+            await self._clean(partition, found)
+
+    async def _clean(self, partition: ClassicPartition, found: CleanRange) -> None:
+        if partition.cleaning or partition.deleted:
+            return
+        await self._write_checkpoints()  # recovery must not look into cleaned segments for unbroken offsets
+        if partition.deleted:
+            return
+
+        async def work() -> None:
+            end = await Cleaner(self._store, partition, found).run()
+            if end is not None and not partition.deleted:
+                self._cleaned[partition.at] = end
+
+        await settled(partition.background(work(), "cleaner"))
+        await self._write_checkpoints()
 
     async def _expire_producers(self) -> None:
         async def expire(partition: ClassicPartition) -> None:

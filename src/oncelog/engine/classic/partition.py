@@ -14,7 +14,7 @@ from oncelog.config import MAX_LONG, TopicConfig
 from oncelog.engine.classic.checkpoints import LEADER_EPOCHS, write_file
 from oncelog.engine.classic.recovery import Loaded, load, note_aborted
 from oncelog.engine.classic.segment import MOST_OFFSETS, SNAPSHOT, Segment, file_name
-from oncelog.engine.classic.store import Store, settled
+from oncelog.engine.classic.store import Store, Turn, settled
 from oncelog.engine.port import AbortedTransaction, Appended, OffsetAt, ProducerView, Read, Refused
 from oncelog.errors import ErrorCode, StorageFault
 from oncelog.log.aborted import aborted_in
@@ -25,6 +25,7 @@ from oncelog.log.state import (
     LogState,
     Refusal,
     advance_high_watermark,
+    begin_verification,
     decide_append,
     decide_marker,
     evolve,
@@ -85,6 +86,7 @@ class ClassicPartition:
         self.stored_log_start = log_start_offset
         self.loaded = False
         self.deleted = False
+        self.cleaning = False  # its segments stay where they are meanwhile
         self._store = store
         self._state = LogState(log_start_offset=log_start_offset)
         self._segments: list[Segment] = []
@@ -106,11 +108,15 @@ class ClassicPartition:
         self._unsynced_records = 0
         self._flush_armed = False
         self._tasks: dict[Future[None], None] = {}
+        self._settling = Turn()
         self.set_config(config)
 
     def set_config(self, config: TopicConfig) -> None:
         self.config = config
         self._compacted = "compact" in config.cleanup_policy
+        self._segment_ms = config.segment_ms
+        if self._compacted:  # a record cannot be cleaned while its segment is active
+            self._segment_ms = min(config.segment_ms, config.max_compaction_lag_ms)
         self._waits_for_sync = self._store.power or config.flush_messages == 1
         self._syncs_at_times = config.flush_messages < MAX_LONG or config.flush_ms < MAX_LONG
 
@@ -156,10 +162,10 @@ class ClassicPartition:
         self._bases = [segment.base_offset for segment in found.segments]
         self._active = found.segments[-1] if found.segments else None
         self._snapshots = found.snapshots
-        self._epochs = [epoch for epoch in found.epochs if epoch.leader_epoch < self.leader_epoch]
+        self._epochs = [epoch for epoch in found.epochs or () if epoch.leader_epoch < self.leader_epoch]
         self._epochs.append(LeaderEpoch(self.leader_epoch, state.log_end_offset))
         self._unsynced = dict.fromkeys(found.unsynced)
-        self._changed = found.changed or bool(found.unsynced)
+        self._changed = found.recovered
 
     # Writing
 
@@ -303,7 +309,7 @@ class ClassicPartition:
         first = segment.oldest_timestamp()
         age = max_timestamp - first if first >= 0 else now - segment.created_ms
         return (
-            age > config.segment_ms
+            age > self._segment_ms
             or segment.indexes_full(config.segment_index_bytes)
             or last_offset - segment.base_offset > MOST_OFFSETS
         )
@@ -333,18 +339,16 @@ class ClassicPartition:
     async def _settle(self, old: Segment, files: list[File], base_offset: int, snapshot: bytes) -> None:
         """Makes a closed segment durable, so that a start may begin behind it."""
         disk = self._store.disk
-        await disk.sync([old.log, *files])
-        for file in files:
-            file.close()
-        path = f"{self.directory}/{file_name(base_offset, SNAPSHOT)}"
-
-        def keep() -> None:
-            if not self.deleted:
-                write_file(disk, path, snapshot)  # B48: synced before anybody relies on it
-
-        await self._store.loop.in_thread(keep)
-        self.recovery_point = max(self.recovery_point, base_offset)
-        self._drop_snapshots()
+        synced = disk.sync([old.log, *files])  # at once: retention may rename the files later
+        async with self._settling:  # a later roll must not overtake: the recovery point covers all before it
+            await synced
+            for file in files:
+                file.close()
+            path = f"{self.directory}/{file_name(base_offset, SNAPSHOT)}"
+            # B48: synced before anybody relies on it
+            await self._store.loop.in_thread(lambda: write_file(disk, path, snapshot))
+            self.recovery_point = max(self.recovery_point, base_offset)
+            self._drop_snapshots()
 
     def background(self, work: Coroutine[Any, Any, None], name: str) -> Future[None]:
         """Work on this partition's files, which must be over before the directory goes."""
@@ -620,25 +624,41 @@ class ClassicPartition:
             self._epochs_written = False
         self._notify()
 
-    def _expired(self, retention_ms: int, retention_bytes: int) -> int:
-        state, segments = self._state, self._segments
-        infos = [
+    def now_ms(self) -> int:
+        return self._store.clock.wall_ms()
+
+    def segment_infos(self) -> list[SegmentInfo]:
+        segments = self.segments
+        return [
             SegmentInfo(
                 segment.base_offset,
-                segments[at + 1].base_offset if at + 1 < len(segments) else state.log_end_offset,
+                segments[at + 1].base_offset if at + 1 < len(segments) else self._state.log_end_offset,
                 segment.size,
-                segment.largest_timestamp() if retention_ms >= 0 else -1,
+                segment.largest_timestamp(),
                 segment.created_ms,
+                segment.oldest_timestamp(),
             )
             for at, segment in enumerate(segments)
         ]
+
+    def replace_segments(self, old: Sequence[Segment], new: Segment) -> None:
+        """The cleaner has put one in the place of several; their files are already renamed."""
+        at = self._segments.index(old[0])
+        self._segments[at : at + len(old)] = [new]
+        self._bases[at : at + len(old)] = [new.base_offset]
+        self._reads = {end: known for end, known in self._reads.items() if known[0] in self._segments}
+        self._drop_snapshots()
+
+    def _expired(self, retention_ms: int, retention_bytes: int) -> int:
+        if self.cleaning or len(self._segments) < 2:
+            return 0
         return expired_segments(
-            infos,
-            now=self._store.clock.wall_ms(),
+            self.segment_infos(),
+            now=self.now_ms(),
             retention_ms=retention_ms,
             retention_bytes=retention_bytes,
-            high_watermark=state.high_watermark,
-            log_start_offset=state.log_start_offset,
+            high_watermark=self._state.high_watermark,
+            log_start_offset=self._state.log_start_offset,
         )
 
     def _drop_segments(self, count: int) -> None:
@@ -662,7 +682,7 @@ class ClassicPartition:
         now = self._store.clock.wall_ms()
         if active is not None and active.size and retention_ms >= 0:
             time = active.largest_timestamp()
-            if time >= 0 and now - time > retention_ms and not self._waiting:
+            if time >= 0 and now - time > retention_ms:
                 self.roll(now)  # else the last records of a quiet topic would never grow old
         count = self._expired(retention_ms, retention_bytes)
         if count:
@@ -687,6 +707,19 @@ class ClassicPartition:
             )
             for producer in self.state.producers.values()
         ]
+
+    def begin_verification(
+        self, producer_id: int, producer_epoch: int, sequence: int, *, supports_epoch_bump: bool
+    ) -> Guard | ErrorCode | None:
+        found = begin_verification(
+            self.state,
+            producer_id,
+            producer_epoch,
+            sequence,
+            supports_epoch_bump=supports_epoch_bump,
+            now=self._store.clock.wall_ms(),
+        )
+        return found.error if isinstance(found, Refusal) else found
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         return has_ongoing_transaction(self.state, producer_id, producer_epoch)

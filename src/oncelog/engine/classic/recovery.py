@@ -39,13 +39,13 @@ from oncelog.log.state import (
 from oncelog.record.aborted import AbortedEntry
 from oncelog.record.batch import CRC_FROM, HEADER_BYTES, MAGIC, BatchHeader, crc_of, read_header
 from oncelog.record.checkpoints import LeaderEpoch, decode_leader_epochs
-from oncelog.record.marker import Marker, read_marker
+from oncelog.record.marker import read_marker
 from oncelog.record.snapshot import SnapshotEntry, decode_snapshot, encode_snapshot
 
 log = logging.getLogger("oncelog.engine")
 
 READ_BYTES: Final = 1 << 20
-REPLACES: Final = ".replaces"  # which segments a .swap takes the place of: one base offset a line
+REPLACES: Final = ".replaces"  # the base offsets that a .swap takes the place of; the suffixes of its files
 assert CRC_FROM < HEADER_BYTES
 
 
@@ -55,10 +55,11 @@ class Loaded:
 
     state: LogState
     segments: list[Segment]
-    epochs: list[LeaderEpoch]
+    epochs: list[LeaderEpoch] | None  # None: the file cannot be read
     snapshots: list[int]
     unsynced: list[Segment] = field(default_factory=list[Segment])  # holds bytes that nobody may have synced
     changed: bool = False  # files came or went: the directory wants a sync
+    recovered: bool = False  # batch by batch: the index files may be behind the log
 
 
 def load(store: Store, directory: str, *, log_start_offset: int) -> Loaded:
@@ -66,6 +67,7 @@ def load(store: Store, directory: str, *, log_start_offset: int) -> Loaded:
     names = finish_swaps(store, directory, store.disk.list(directory))
     found = _open(store, directory, names, log_start_offset)
     if found.segments:
+        _check_first(found.segments, log_start_offset)
         last = found.segments[-1]
         last.load_indexes()
         offsets = last.offsets
@@ -76,14 +78,19 @@ def load(store: Store, directory: str, *, log_start_offset: int) -> Loaded:
             end = header.next_offset
         last.reopen(last.size - position)
         found.state = _producers(store, found, end, log_start_offset)
-        for header, marker, _ in _batches(found.segments, found.state.log_end_offset, end):
-            evolve(found.state, header, base_offset=header.base_offset, marker=marker)
+        _replay(found.state, found.segments, end)
     _finish(found, log_start_offset)
     return found
 
 
 def recover(
-    store: Store, directory: str, config: TopicConfig, *, log_start_offset: int, recovery_point: int
+    store: Store,
+    directory: str,
+    config: TopicConfig,
+    *,
+    log_start_offset: int,
+    recovery_point: int,
+    leader_epoch: int,
 ) -> Loaded:
     """After anything else: checks every batch from the segment that holds the recovery point (REC-2)."""
     before = store.disk.list(directory)
@@ -91,6 +98,7 @@ def recover(
     found = _open(store, directory, names, log_start_offset)
     found.changed = names != before
     segments = found.segments
+    found.recovered = bool(segments)
     if not segments:
         if recovery_point > log_start_offset:
             raise CorruptLog(
@@ -98,58 +106,76 @@ def recover(
             )
         _finish(found, log_start_offset)
         return found
+    _check_first(segments, log_start_offset)
     first = max(
         [at for at, segment in enumerate(segments) if segment.base_offset <= recovery_point], default=0
     )
     start = segments[first].base_offset
     found.state = state = _producers(store, found, start, log_start_offset)
-    for header, marker, _ in _batches(segments[:first], state.log_end_offset, start):
-        evolve(state, header, base_offset=header.base_offset, marker=marker)
+    _replay(state, segments[:first], start)
     for offset in [offset for offset in found.snapshots if offset > start]:
         _drop_snapshot(store, directory, found, offset)
-    found.epochs = [epoch for epoch in found.epochs if epoch.start_offset < start]
+    if found.epochs is None:
+        epochs = _leader_epochs([], segments[:first])
+    else:
+        epochs = [epoch for epoch in found.epochs if epoch.start_offset < start]
+    found.epochs = epochs
+    whole = len(segments)
     for at in range(first, len(segments)):
         segment = segments[at]
         if at > first:
+            if segment.base_offset != state.log_end_offset:
+                whole = at  # the segment before it ends early, at the end of a batch
+                break
             write_snapshot(store, directory, state)
             found.snapshots.append(state.log_end_offset)
-        cut = _recover_segment(segment, found, config, recovery_point)
+        cut = _recover_segment(segment, found, epochs, config, recovery_point, leader_epoch)
         if segment.size and state.log_end_offset > recovery_point:
             found.unsynced.append(segment)
         if cut:
-            for later in segments[at + 1 :]:
-                later.remove()
-                found.changed = True
-            del segments[at + 1 :]
+            whole = at + 1
             break
         if at + 1 < len(segments):
             segment.write_indexes()
             segment.retire()
     if state.log_end_offset < recovery_point:
         raise CorruptLog(
-            f"{segments[-1].path(LOG)} ends at offset {state.log_end_offset}, "
+            f"{segments[whole - 1].path(LOG)} ends at offset {state.log_end_offset}, "
             f"wanted all below the recovery point {recovery_point}"
         )
+    for later in segments[whole:]:  # REC-2: nothing may follow a cut
+        log.warning("recovery.segment_removed file=%s bytes=%d", later.path(LOG), later.size)
+        later.remove()
+        found.changed = True
+    del segments[whole:]
+    segments[-1].reopen(segments[-1].bytes_since_index)
     _finish(found, log_start_offset)
     return found
 
 
-def _recover_segment(segment: Segment, found: Loaded, config: TopicConfig, recovery_point: int) -> bool:
+def _recover_segment(
+    segment: Segment,
+    found: Loaded,
+    epochs: list[LeaderEpoch],
+    config: TopicConfig,
+    recovery_point: int,
+    leader_epoch: int,
+) -> bool:
     """Evolves the state over all good batches, rebuilds the indexes, and cuts the rest off; tells whether it did."""
     state = found.state
     segment.begin()
     segment.clear_aborted()
     position = 0
     why: str | None = None
-    for at, header, batch, bad in check_batches(segment, state.log_end_offset):
+    lowest_epoch = epochs[-1].leader_epoch if epochs else 0
+    for at, header, batch, bad in check_batches(segment, state.log_end_offset, lowest_epoch, leader_epoch):
         if bad is not None:
             why = bad
             break
         marker = read_marker(batch) if header.is_control else None
         completed = evolve(state, header, base_offset=header.base_offset, marker=marker)
         note_aborted(segment, completed)
-        if not found.epochs or header.leader_epoch > found.epochs[-1].leader_epoch:
-            found.epochs.append(LeaderEpoch(header.leader_epoch, header.base_offset))
+        note_epoch(epochs, header)
         segment.index_batch(
             at, header.size, header.last_offset, header.max_timestamp, config.index_interval_bytes
         )
@@ -171,9 +197,13 @@ def _recover_segment(segment: Segment, found: Loaded, config: TopicConfig, recov
 
 
 def check_batches(
-    segment: Segment, next_offset: int
+    segment: Segment, next_offset: int, lowest_epoch: int, leader_epoch: int
 ) -> Iterator[tuple[int, BatchHeader, memoryview, str | None]]:
-    """(position, header, batch, what is wrong) of each batch up to the first bad one."""
+    """(position, header, batch, what is wrong) of each batch up to the first bad one.
+
+    Base offset and leader epoch are not under the CRC, so they are held against their neighbours. Only segments that the
+    cleaner has never touched are checked here: their offsets have no gaps.
+    """
     position, end = 0, segment.size
     nothing = BatchHeader._make([0] * len(BatchHeader._fields))
     while position < end:
@@ -198,14 +228,16 @@ def check_batches(
                 chunk = segment.log.read(position, size)
             batch = memoryview(chunk)[at : at + size]
             bad = None
-            if header.base_offset < next_offset or header.last_offset_delta < 0:
-                bad = f"offsets {header.base_offset}..{header.last_offset}, wanted {next_offset} or more"
+            if header.base_offset != next_offset or header.last_offset_delta < 0:
+                bad = f"offsets {header.base_offset}..{header.last_offset}, wanted {next_offset}"
+            elif not lowest_epoch <= header.leader_epoch <= leader_epoch:
+                bad = f"leader epoch {header.leader_epoch}, wanted {lowest_epoch} to {leader_epoch}"
             elif crc_of(batch) != header.crc:
                 bad = f"a batch whose CRC is {crc_of(batch):08x}, it says {header.crc:08x}"
             yield position + at, header, batch, bad
             if bad is not None:
                 return
-            next_offset = header.next_offset
+            next_offset, lowest_epoch = header.next_offset, header.leader_epoch
             at += size
         position += at
 
@@ -250,20 +282,23 @@ def finish_swaps(store: Store, directory: str, names: Sequence[str]) -> list[str
             drop(name)
     committed = [name.removesuffix(LOG + SWAP) for name in names if name.endswith(LOG + SWAP)]
     for base in committed:  # the .log is renamed last on the way in, so its group is complete
-        listed = read_file(disk, f"{directory}/{base}{REPLACES}{SWAP}") or b""
-        for old in listed.decode().split():
+        lines = (read_file(disk, f"{directory}/{base}{REPLACES}{SWAP}") or b"").decode().split("\n")
+        replaced, suffixes = lines[0].split(), lines[1].split() if len(lines) > 1 else []
+        if not suffixes:
+            raise CorruptLog(f"{directory}/{base}{LOG}{SWAP}: wanted {base}{REPLACES}{SWAP} beside it")
+        for old in replaced:
             for suffix in SEGMENT_FILES:
-                if f"{old}{suffix}" in left:
+                moved = old == base and suffix in suffixes and f"{base}{suffix}{SWAP}" not in left
+                if f"{old}{suffix}" in left and not moved:
                     drop(f"{old}{suffix}")
-        for suffix in (*reversed(SEGMENT_FILES), REPLACES):
-            name = f"{base}{suffix}{SWAP}"
-            if name in left and suffix != REPLACES:
-                rename(name, f"{base}{suffix}")
-            elif name in left:
-                drop(name)
+        for suffix in suffixes:
+            if f"{base}{suffix}{SWAP}" in left:
+                rename(f"{base}{suffix}{SWAP}", f"{base}{suffix}")
     for name in sorted(left):
         if name.endswith(SWAP):
-            drop(name)  # its .log had not been renamed yet: the old segments are still whole
+            drop(
+                name
+            )  # its .log was not renamed yet and the old segments are whole, or it was and all is done
     logs = {name.removesuffix(LOG) for name in left if name.endswith(LOG)}
     for name in sorted(left):
         base, dot, suffix = name.partition(".")
@@ -289,11 +324,32 @@ def _open(store: Store, directory: str, names: Sequence[str], log_start_offset: 
             segments.append(segment)
         elif dot + suffix == SNAPSHOT:
             snapshots.append(int(base))
-    epochs: list[LeaderEpoch] = []
+    epochs: list[LeaderEpoch] | None = []
     if LEADER_EPOCHS in known:
-        epochs = read_text(store.disk, f"{directory}/{LEADER_EPOCHS}", decode_leader_epochs) or []
+        epochs = _read_epochs(store, directory)
     state = LogState(log_start_offset=log_start_offset)
     return Loaded(state, segments, epochs, snapshots)
+
+
+def _read_epochs(store: Store, directory: str) -> list[LeaderEpoch] | None:
+    path = f"{directory}/{LEADER_EPOCHS}"
+    try:
+        return read_text(store.disk, path, decode_leader_epochs)
+    except CorruptLog as error:  # with durability=process it is not synced; the batches say the same
+        log.warning("recovery.leader_epochs_rebuilt file=%s why=%s", path, error)
+        return None
+
+
+def _leader_epochs(epochs: list[LeaderEpoch], segments: Sequence[Segment]) -> list[LeaderEpoch]:
+    for segment in segments:
+        for header, _ in segment.walk(0, segment.size):
+            note_epoch(epochs, header)
+    return epochs
+
+
+def note_epoch(epochs: list[LeaderEpoch], header: BatchHeader) -> None:
+    if not epochs or header.leader_epoch > epochs[-1].leader_epoch:
+        epochs.append(LeaderEpoch(header.leader_epoch, header.base_offset))
 
 
 def _producers(store: Store, found: Loaded, end: int, log_start_offset: int) -> LogState:
@@ -327,10 +383,17 @@ def _drop_snapshot(store: Store, directory: str, found: Loaded, offset: int) -> 
     found.changed = True
 
 
-def _batches(
-    segments: Sequence[Segment], start: int, end: int
-) -> Iterator[tuple[BatchHeader, Marker | None, Segment]]:
-    """The batches with offsets from `start` to `end`, for replay."""
+def _check_first(segments: Sequence[Segment], log_start_offset: int) -> None:
+    """The log start is durable before a segment goes, so the first one that is left is not above it."""
+    if segments[0].base_offset > log_start_offset:
+        raise CorruptLog(
+            f"{segments[0].path(LOG)} is the first segment, wanted one with the log start offset {log_start_offset}"
+        )
+
+
+def _replay(state: LogState, segments: Sequence[Segment], end: int) -> None:
+    """Evolves over the batches from the state's log end to `end`. What was compacted away behind the last is skipped."""
+    start = state.log_end_offset
     for at, segment in enumerate(segments):
         if segment.base_offset >= end or (at + 1 < len(segments) and segments[at + 1].base_offset <= start):
             continue
@@ -338,10 +401,9 @@ def _batches(
         if place is None:
             continue
         for header, position in segment.walk(place.position, segment.size):
-            if header.base_offset >= end:
-                return
             marker = read_marker(segment.log.read(position, header.size)) if header.is_control else None
-            yield header, marker, segment
+            evolve(state, header, base_offset=header.base_offset, marker=marker)
+    state.log_end_offset = end
 
 
 def _finish(found: Loaded, log_start_offset: int) -> None:
@@ -349,5 +411,11 @@ def _finish(found: Loaded, log_start_offset: int) -> None:
     state, segments = found.state, found.segments
     advance_high_watermark(state, state.log_end_offset)
     start = max(log_start_offset, segments[0].base_offset if segments else log_start_offset)
+    if start > state.log_end_offset:
+        # Deleted before it was durable, with durability=process and a power cut: nothing of it may come back.
+        for segment in segments:
+            segment.remove()
+        segments.clear()
     raise_log_start(state, start)
-    found.epochs = [epoch for epoch in found.epochs if epoch.start_offset < state.log_end_offset]
+    epochs = _leader_epochs([], segments) if found.epochs is None else found.epochs
+    found.epochs = [epoch for epoch in epochs if epoch.start_offset < state.log_end_offset]

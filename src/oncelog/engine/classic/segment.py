@@ -92,6 +92,7 @@ class Segment:
         "bytes_since_index",
         "created_ms",
         "directory",
+        "extra_suffix",
         "first_timestamp",
         "has_aborted",
         "max_timestamp",
@@ -103,13 +104,23 @@ class Segment:
     )
 
     def __init__(
-        self, disk: Disk, cache: IndexCache, directory: str, base_offset: int, *, created_ms: int
+        self,
+        disk: Disk,
+        cache: IndexCache,
+        directory: str,
+        base_offset: int,
+        *,
+        created_ms: int,
+        extra_suffix: str = "",
     ) -> None:
         self._disk = disk
         self._cache = cache
         self._log: File | None = None
         self._size = -1
         self.directory = directory
+        self.extra_suffix = (
+            extra_suffix  # behind the suffix of every file: .cleaned, while the cleaner writes it
+        )
         self.base_offset = base_offset
         self.created_ms = created_ms
         self.active = False
@@ -127,7 +138,7 @@ class Segment:
         self._aborted: list[AbortedEntry] | None = None
 
     def path(self, suffix: str) -> str:
-        return f"{self.directory}/{file_name(self.base_offset, suffix)}"
+        return f"{self.directory}/{file_name(self.base_offset, suffix)}{self.extra_suffix}"
 
     @property
     def log(self) -> File:

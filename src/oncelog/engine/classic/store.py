@@ -155,6 +155,7 @@ class Store:
         self.cache = IndexCache()
         self.failed: Future[BaseException] = Future()
         self.syncer = Syncer(disk, loop, self.fail)
+        self.stopping = False
         self.stopped = False
         self.keep_log_starts: Callable[[], Coroutine[Any, Any, None]] = _nothing  # the engine knows how
         self._tasks: dict[Future[None], None] = {}

@@ -1,0 +1,403 @@
+"""What a start finds after a crash: torn ends are cut, damage is refused, state is rebuilt (spec 5.1, reliability 4)."""
+
+import pytest
+
+from oncelog.engine.classic.checkpoints import CLEAN_SHUTDOWN
+from oncelog.engine.classic.segment import (
+    LOG,
+    OFFSET_INDEX,
+    SNAPSHOT,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    file_name,
+)
+from oncelog.engine.port import AbortedTransaction, Appended, Refused
+from oncelog.errors import CorruptLog, ErrorCode
+from oncelog.log.state import Guard, begin_verification
+from oncelog.model import Acks, Origin
+from oncelog.record.batch import read_header
+from tests.classic_world import World, batch_of
+
+FIRST_LOG = f"t-0/{file_name(0, LOG)}"
+
+
+def content(world: World, path: str) -> bytes:
+    file = world.disk.open(path)
+    return file.read(0, file.size())
+
+
+def replace(world: World, path: str, data: bytes) -> None:
+    file = world.disk.open(path, create=True)
+    file.truncate(0)
+    file.append((data,))
+
+
+def files(world: World) -> dict[str, bytes]:
+    return {name: content(world, f"t-0/{name}") for name in world.disk.list("t-0")}
+
+
+def three_batches() -> tuple[World, bytes, int]:
+    """A world that crashed with three batches of one record, its log, and where the last one begins."""
+    world = World().start()
+    world.topic()
+    for value in ("a", "b"):
+        world.put(value)
+    size = world.part().size_bytes
+    world.put("c")
+    data = content(world, FIRST_LOG)
+    return world.crash("process"), data, size
+
+
+def test_rec_2_torn_tail_is_cut_at_every_byte_of_the_last_batch() -> None:
+    _, data, last = three_batches()
+    for size in range(last, len(data)):
+        world, _, _ = three_batches()
+        replace(world, FIRST_LOG, data[:size])
+        world.start()
+        assert world.values() == {0: b"a", 1: b"b"}
+        assert world.part().size_bytes == last
+        assert world.put("again").base_offset == 2
+
+
+def test_rec_2_a_changed_byte_of_an_unacknowledged_batch_cuts_it_off() -> None:
+    _, data, last = three_batches()
+    for at in range(last, len(data)):
+        world, _, _ = three_batches()
+        replace(world, FIRST_LOG, data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
+        world.start()
+        assert world.part().log_end_offset == 2, at
+        assert world.values() == {0: b"a", 1: b"b"}
+
+
+def test_rule_4_damage_below_the_recovery_point_is_refused_and_named() -> None:
+    """Never a shorter log without an error (J16): at each byte, the same records or a refusal that says where."""
+    world = World().start()
+    world.topic()
+    for value in ("a", "b"):
+        world.put(value)
+    world.stop()
+    data = content(world, FIRST_LOG)
+    world.disk.remove(CLEAN_SHUTDOWN)
+    for at in range(len(data)):
+        replace(world, FIRST_LOG, data[:at] + bytes([data[at] ^ 0xD5]) + data[at + 1 :])
+        with pytest.raises(
+            CorruptLog, match=rf"{FIRST_LOG} at position {0 if at < len(data) // 2 else len(data) // 2}"
+        ):
+            world.again()
+    replace(world, FIRST_LOG, data)
+    world.again()
+    assert world.values() == {0: b"a", 1: b"b"}
+
+
+def test_b52_a_log_shorter_than_the_recovery_point_is_refused() -> None:
+    world = World().start()
+    world.topic()
+    for value in ("a", "b"):
+        world.put(value)
+    world.stop()
+    data = content(world, FIRST_LOG)
+    world.disk.remove(CLEAN_SHUTDOWN)
+    replace(world, FIRST_LOG, data[: len(data) // 2])
+    with pytest.raises(CorruptLog, match="ends at offset 1, wanted all below the recovery point 2"):
+        world.again()
+    world.disk.remove(FIRST_LOG)
+    with pytest.raises(CorruptLog, match="no segment is left"):
+        world.again()
+    world.disk.remove("t-0")
+    with pytest.raises(CorruptLog, match="t-0 is missing"):
+        world.again()
+
+
+def test_b51_the_clean_shutdown_file_goes_before_anything_is_loaded() -> None:
+    world = World().start()
+    world.topic()
+    world.put("a")
+    world.stop()
+    assert world.disk.exists(CLEAN_SHUTDOWN)
+    replace(world, "recovery-point-offset-checkpoint", b"broken")
+    with pytest.raises(CorruptLog):
+        world.again()
+    assert not world.disk.exists(CLEAN_SHUTDOWN)
+
+
+def test_rec_1_a_clean_start_reads_no_log_data_and_an_unclean_one_checks_it() -> None:
+    world = World().start()
+    world.topic()
+    for value in range(50):
+        world.put(str(value) * 100)
+    world.stop()
+    data = content(world, FIRST_LOG)
+    replace(world, FIRST_LOG, data[:100] + b"?" + data[101:])  # damage that only reading finds
+    world.again()
+    assert world.part().log_end_offset == 50
+    assert world.put("next").base_offset == 50
+    with pytest.raises(CorruptLog):
+        world.again()
+
+
+def test_rec_1_missing_or_insane_indexes_are_rebuilt() -> None:
+    for broken in (None, b"odd", b"\xff" * 24):
+        world = World().start()
+        world.topic(configs={"index.interval.bytes": "0"})
+        for value in "abcdef":
+            world.put(value)
+        world.stop()
+        good = {
+            suffix: content(world, f"t-0/{file_name(0, suffix)}") for suffix in (OFFSET_INDEX, TIME_INDEX)
+        }
+        for suffix in good:
+            if broken is None:
+                world.disk.remove(f"t-0/{file_name(0, suffix)}")
+            else:
+                replace(world, f"t-0/{file_name(0, suffix)}", broken)
+        world.again()
+        assert world.values() == {at: value.encode() for at, value in enumerate("abcdef")}
+
+
+def test_rec_2_all_indexes_come_out_of_recovery_as_a_clean_stop_writes_them() -> None:
+    stopped, crashed = World(seed=3).start(), World(seed=3).start()
+    for world in (stopped, crashed):
+        world.topic(configs={"segment.bytes": "1200", "index.interval.bytes": "200"})
+        fill_with_transactions(world)
+    stopped.stop()
+    crashed.crash("process").start().stop()
+    for world in (stopped, crashed):
+        world.again().stop()
+    left, right = files(stopped), files(crashed)
+    del left["leader-epoch-checkpoint"], right["leader-epoch-checkpoint"]  # one start more
+    assert left == right
+    assert any(name.endswith(TRANSACTION_INDEX) for name in left)
+    assert sum(name.endswith(LOG) for name in left) > 3
+
+
+def fill_with_transactions(world: World) -> None:
+    part = world.part()
+    for round_number in range(11):
+        for producer_id in (7, 8):
+            batch = batch_of(
+                "x" * 100, now=world.clock.wall_ms(), producer_id=producer_id, producer_epoch=0,
+                base_sequence=round_number, transactional=True,
+            )  # fmt: skip
+            append_verified(world, batch)
+        world.put("plain", producer_id=9, producer_epoch=1, base_sequence=round_number)
+        if round_number % 3 != 1:
+            for producer_id in (8, 7):
+                end = part.append_marker(
+                    producer_id=producer_id, producer_epoch=0, coordinator_epoch=2,
+                    commit=round_number % 3 == 0 and producer_id == 7, transaction_version=1,
+                )  # fmt: skip
+                assert isinstance(world.run(end), Appended)
+
+
+def append_verified(world: World, batch: bytes) -> Appended:
+    """As the coordinator lets a transaction's first batch pass: with a guard."""
+    header, part = read_header(batch), world.part()
+    guard = begin_verification(
+        part.state, header.producer_id, header.producer_epoch, header.base_sequence,
+        supports_epoch_bump=False, now=world.clock.wall_ms(),
+    )  # fmt: skip
+    assert guard is None or isinstance(guard, Guard)
+    found = world.run(part.append(batch, acks=Acks.ALL, guard=guard))
+    assert isinstance(found, Appended), found
+    return found
+
+
+def test_replay_equals_live_state_after_any_crash() -> None:
+    """Invariant 13, with several segments, open transactions and snapshots."""
+    world = World(seed=5).start()
+    world.topic(configs={"segment.bytes": "2000"})
+    fill_with_transactions(world)
+    live = world.part().state
+    expected = {
+        each: producer.as_tuple()[:2] + producer.as_tuple()[3:] for each, producer in live.producers.items()
+    }
+    lso, end = world.part().last_stable_offset, world.part().log_end_offset
+    assert lso < end
+    committed, aborted = world.values(committed=True), world.read(committed=True).aborted
+    world.crash("process").start()
+    found = world.part().state.producers
+    assert {
+        each: producer.as_tuple()[:2] + producer.as_tuple()[3:] for each, producer in found.items()
+    } == expected
+    assert {each: producer.last_sequence for each, producer in found.items()} == {7: 10, 8: 10, 9: 10}
+    assert (world.part().last_stable_offset, world.part().log_end_offset) == (lso, end)
+    assert world.values(committed=True) == committed
+    assert world.read(committed=True).aborted == aborted
+    assert aborted
+
+
+def test_rec_7_duplicates_are_known_after_a_restart() -> None:
+    for clean in (False, True):
+        world = World().start()
+        world.topic()
+        for sequence in range(7):
+            assert (
+                world.put(str(sequence), producer_id=5, producer_epoch=0, base_sequence=sequence).base_offset
+                == sequence
+            )
+        if clean:
+            world.stop()
+            world.again()
+        else:
+            world.crash("process").start()
+        again = world.put("6", producer_id=5, producer_epoch=0, base_sequence=6)
+        assert again.duplicate
+        assert again.base_offset == 6
+        early = world.send(
+            batch_of("4", now=world.clock.wall_ms(), producer_id=5, producer_epoch=0, base_sequence=4)
+        )
+        if clean:  # FMT-5: the snapshot holds the last batch only
+            assert isinstance(early, Refused)
+            assert early.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        else:  # all of the log was read, so the cache of five is full again
+            assert isinstance(early, Appended)
+            assert early.duplicate
+        assert world.put("7", producer_id=5, producer_epoch=0, base_sequence=7).base_offset == 7
+        assert len(world.values()) == 8
+
+
+def test_rec_4_a_broken_snapshot_is_dropped_and_the_log_replayed() -> None:
+    world = World().start()
+    world.topic()
+    world.put("a", producer_id=5, producer_epoch=0, base_sequence=0)
+    world.stop()
+    path = f"t-0/{file_name(1, SNAPSHOT)}"
+    data = content(world, path)
+    replace(world, path, data[:-1] + b"?")
+    world.again()
+    assert world.put("a", producer_id=5, producer_epoch=0, base_sequence=0).duplicate
+    assert not world.disk.exists(path)
+
+
+def test_rec_3_every_start_begins_a_leader_epoch_at_the_log_end() -> None:
+    world = World().start()
+    world.topic()
+    world.put("a")
+    for clean in (True, False, True):
+        if clean:
+            world.stop()
+            world.again()
+        else:
+            world.crash("process").start()
+        world.put("b")
+    world.stop()
+    world.again()
+    part = world.part()
+    assert part.leader_epoch == 4
+    assert [part.epoch_end(epoch) for epoch in range(-1, 6)] == [
+        (-1, -1), (0, 1), (1, 2), (2, 3), (3, 4), (4, 4), (-1, -1),
+    ]  # fmt: skip
+    assert world.engine.topics["t"].partitions[0].leader_epoch == 4
+    world.run(world.engine.create_topic("new", 1, {}))
+    assert world.part("new").leader_epoch == 0
+
+
+def test_orphans_and_half_written_files_go() -> None:
+    world = World().start()
+    world.topic()
+    world.put("a")
+    world.crash("process")
+    for name in ("5.index", "5.timeindex", "5.txnindex"):
+        replace(world, f"t-0/{file_name(5, name[1:])}", b"x")
+    for name in (
+        file_name(9, LOG) + ".deleted",
+        file_name(0, LOG) + ".cleaned",
+        "leader-epoch-checkpoint.tmp",
+    ):
+        replace(world, f"t-0/{name}", b"x")
+    world.start()
+    assert world.disk.list("t-0") == [file_name(0, LOG), "leader-epoch-checkpoint", "partition.metadata"]
+    assert world.values() == {0: b"a"}
+
+
+def test_aborted_list_after_recovery_is_rebuilt_when_the_index_is_lost() -> None:
+    world = World().start()
+    world.topic()
+    append_verified(
+        world,
+        batch_of(
+            "x",
+            now=world.clock.wall_ms(),
+            producer_id=7,
+            producer_epoch=0,
+            base_sequence=0,
+            transactional=True,
+        ),
+    )
+    world.run(
+        world.part().append_marker(
+            producer_id=7, producer_epoch=0, coordinator_epoch=0, commit=False, transaction_version=1
+        )
+    )
+    world.crash("process")
+    world.disk.remove(f"t-0/{file_name(0, TRANSACTION_INDEX)}")
+    world.start()
+    assert world.read(committed=True).aborted == (AbortedTransaction(7, 0),)
+    assert world.read(1, committed=True).aborted == (AbortedTransaction(7, 0),)
+
+
+def test_a_segment_behind_a_cut_goes_too() -> None:
+    world = World().start()
+    world.topic(configs={"segment.bytes": "1024"})
+    for value in range(30):
+        world.put(str(value) * 50)
+    bases = [segment.base_offset for segment in world.part().segments]
+    assert len(bases) > 3
+    world.crash("process")
+    path = f"t-0/{file_name(bases[2], LOG)}"
+    data = content(world, path)
+    replace(world, path, data[:-1])
+    world.start()
+    assert world.part().log_end_offset == bases[3] - 1
+    assert [segment.base_offset for segment in world.part().segments] == bases[:3]
+    assert list(world.values()) == list(range(bases[3] - 1))
+    # cut exactly between two batches: nothing looks torn, but the next segment does not follow
+    world.crash("process")
+    replace(world, path, b"")
+    world.start()
+    assert world.part().log_end_offset == bases[2]
+
+
+def test_the_journal_survives_a_torn_line_and_refuses_damage() -> None:
+    world = World().start()
+    world.topic("a")
+    world.topic("b")
+    world.crash("process")
+    journal = content(world, "oncelog-topics.journal")
+    replace(world, "oncelog-topics.journal", journal + b'0123abcd {"topic": "c')
+    world.start()
+    assert sorted(world.engine.topics) == ["a", "b"]
+    world.crash("process")
+    journal = content(world, "oncelog-topics.journal")
+    at = journal.index(b'"topic":"a"')
+    replace(world, "oncelog-topics.journal", journal[:at] + b"X" + journal[at + 1 :])
+    with pytest.raises(CorruptLog, match="line 3 does not match its CRC"):
+        world.start()
+    replace(world, "oncelog-topics.journal", journal)
+    world.disk.remove("oncelog-topics.journal")
+    with pytest.raises(CorruptLog, match="journal is missing"):
+        world.again()
+
+
+def test_trap_14_producer_ids_are_never_given_twice() -> None:
+    world = World().start()
+    assert world.run(world.engine.claim_producer_ids(1000)) == range(1000)
+    world.crash("power").start()
+    assert world.run(world.engine.claim_producer_ids(1000)) == range(1000, 2000)
+    world.stop()
+    world.again()
+    assert world.run(world.engine.claim_producer_ids(10)) == range(2000, 2010)
+
+
+def test_coordinator_batches_skip_the_checks_of_clients() -> None:
+    world = World().start()
+    world.topic()
+    found = world.send(
+        batch_of("a", producer_id=3, producer_epoch=0, base_sequence=0), origin=Origin.COORDINATOR
+    )
+    assert isinstance(found, Appended)
+    again = world.send(
+        batch_of("a", producer_id=3, producer_epoch=0, base_sequence=0), origin=Origin.COORDINATOR
+    )
+    assert isinstance(again, Appended)
+    assert again.base_offset == 1
