@@ -166,10 +166,10 @@ class Topics:
 
     def check_new(self, new: NewTopic) -> Planned | Refusal:
         """Every check of CreateTopics for one topic, in Kafka's order (spec 1.5). Changes nothing."""
-        if new.name in INTERNAL_TOPICS or new.name == CLUSTER_METADATA:
-            return Refusal(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {new.name} is prohibited.")
         if new.name in self._engine.topics:
             return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+        if new.name in INTERNAL_TOPICS or new.name == CLUSTER_METADATA:
+            return Refusal(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {new.name} is prohibited.")
         complaint = name_complaint(new.name) or self._collision(new.name)
         if complaint is not None:
             return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, complaint)

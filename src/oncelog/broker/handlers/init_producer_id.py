@@ -1,0 +1,43 @@
+"""InitProducerId (key 22), v0-v5.
+
+v2  flexible        v3  the producer id and epoch that the client has        v4  PRODUCER_FENCED (KIP-588)
+v5  TRANSACTION_ABORTABLE
+Without a transactional id everything else in the request is ignored, but for half a producer identity (spec 1.7).
+Left out: transactional ids, which get COORDINATOR_NOT_AVAILABLE; two-phase commit (v6); authorization.
+"""
+
+from typing import Final
+
+from oncelog.broker.context import Context
+from oncelog.broker.runtime import Runtime
+from oncelog.errors import ErrorCode
+from oncelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+KEY: Final = 22
+VERSIONS: Final = (0, 5)
+
+
+async def handle(request: InitProducerIdRequest, context: Context, broker: Runtime) -> InitProducerIdResponse:
+    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
+        return _refused(ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is None:
+        return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
+    if not request.transactional_id:
+        return _refused(ErrorCode.INVALID_REQUEST)
+    if not 0 < request.transaction_timeout_ms <= broker.config.transaction_max_timeout_ms:
+        return _refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+    return await init_transactional(request, context, broker)
+
+
+async def init_transactional(
+    _request: InitProducerIdRequest, _context: Context, _broker: Runtime
+) -> InitProducerIdResponse:
+    """Rows 7 and 8 of spec 1.7: the transaction coordinator's part."""
+    return _refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def _refused(error: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
+    )
