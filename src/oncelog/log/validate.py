@@ -21,10 +21,12 @@ from oncelog.record.batch import (
     NO_TIMESTAMP,
     BatchHeader,
     Bytes,
+    skip_headers,
     walk,
 )
 from oncelog.record.compression import ZSTD, TooLarge, decompress
 from oncelog.record.crc import crc32c
+from oncelog.record.varint import read_unsigned
 
 MAX_TIMESTAMP: Final = 2**63 - 1
 MESSAGE_OVERHEAD_BYTES: Final = 14  # Kafka reads a shorter length as corruption, whatever the magic
@@ -266,13 +268,165 @@ class Summary(NamedTuple):
 
 def summarize(data: bytes, at: int, count: int) -> Summary:
     """Walks `count` records from `at` to the end of `data`. CorruptBatch unless they fill it, numbered from 0."""
+    if count > len(data) - at:  # before anything is counted: a record has more than one byte
+        raise CorruptBatch(f"{count} records in {len(data) - at} bytes")
     lowest, highest, max_at, null_key = MAX_TIMESTAMP, -MAX_TIMESTAMP - 1, 0, False
-    base = at
-    for index, record in enumerate(walk(data[base:], count)):
-        if record.offset_delta != index:
-            raise CorruptBatch(f"record {index} has offset delta {record.offset_delta}")
-        lowest = min(lowest, record.timestamp_delta)
-        if record.timestamp_delta > highest:
-            highest, max_at = record.timestamp_delta, index
-        null_key = null_key or record.key is None
+    index, length = 0, len(data)
+    try:
+        while index < count:
+            start = at
+            raw = data[at]
+            if raw < 0x80:
+                at += 1
+            elif data[at + 1] < 0x80:
+                raw = raw & 0x7F | data[at + 1] << 7
+                at += 2
+            else:
+                raw, at = read_unsigned(data, at)
+            if raw & 1:
+                raise CorruptBatch(f"record {index} has a negative length")
+            end = at + (raw >> 1)
+
+            time_at = at + 1  # after the attributes, of which no bit has a meaning
+            raw = data[time_at]
+            if raw < 0x80:
+                at += 2
+            else:
+                raw, at = read_unsigned(data, time_at, bits=64)
+            delta = raw >> 1 if not raw & 1 else ~(raw >> 1)
+            if delta > highest:
+                highest, max_at = delta, index
+            if delta < lowest:
+                lowest = delta
+
+            offset_at = at
+            raw = data[at]
+            if raw < 0x80:
+                at += 1
+            else:
+                raw, at = read_unsigned(data, at)
+            if raw != index << 1:
+                raise CorruptBatch(f"record {index} has offset delta {(raw >> 1) ^ -(raw & 1)}")
+
+            key_at = at
+            raw = data[at]
+            if raw < 0x80:
+                at += 1
+            else:
+                raw, at = read_unsigned(data, at)
+            if raw & 1:
+                null_key = True
+            else:
+                at += raw >> 1
+
+            value_at = at
+            raw = data[at]
+            if raw < 0x80:
+                at += 1
+            elif data[at + 1] < 0x80:
+                raw = raw & 0x7F | data[at + 1] << 7
+                at += 2
+            else:
+                raw, at = read_unsigned(data, at)
+            value_to = at
+            if not raw & 1:
+                at += raw >> 1
+
+            if data[at]:
+                at = skip_headers(data, at, end, index)
+                if at != end:
+                    raise CorruptBatch(f"record {index} ends at byte {at}, its length says {end}")
+                index += 1
+                continue
+            at += 1
+            if at != end:
+                raise CorruptBatch(f"record {index} ends at byte {at}, its length says {end}")
+            index += 1
+
+            # Is the next record as long as this one? Then there may be a run of one shape.
+            if (
+                index + 2 < count
+                and end + 2 < length
+                and data[end] == data[start]
+                and data[end + 1] == data[start + 1]
+            ):
+                size = end - start
+                fixed = [*range(key_at, _after_number(data, key_at)), *range(value_at, value_to), end - 1]
+                if offset_at - time_at > 1:
+                    fixed += range(time_at, offset_at)
+                run, times = _run(data, end, size, index, count, start, time_at, offset_at, key_at, fixed)
+                if run:
+                    if times:
+                        top = max(times)
+                        if top - TIMES_FROM > highest:
+                            highest, max_at = top - TIMES_FROM, index + times.index(top)
+                        lowest = min(lowest, min(times) - TIMES_FROM)
+                    index += run
+                    at = end + run * size
+    except IndexError:
+        raise CorruptBatch(f"record {index} is cut") from None
+    if at != length:
+        raise CorruptBatch(f"{length - at} bytes follow the last of {count} records")
     return Summary(lowest, highest, max_at, null_key)
+
+
+ONE_BYTE: Final = tuple(bytes((value,)) for value in range(256))
+TIMES_FROM: Final = 64  # times of a run are kept as one byte each: delta + 64
+BIASED: Final = bytes([(raw >> 1 ^ -(raw & 1)) + TIMES_FROM if raw < 0x80 else 0xFF for raw in range(256)])
+ONE_BYTE_OFFSETS: Final = 64  # offset deltas below have one byte, below 8192 two
+TWO_BYTE_OFFSETS: Final = 8192
+OFFSETS: Final = bytes(range(0, 128, 2))
+OFFSETS_LOW: Final = bytes(range(128, 256, 2)) * 128
+OFFSETS_HIGH: Final = b"".join(bytes((high,)) * 64 for high in range(128))
+
+
+def _run(
+    data: bytes,
+    at: int,
+    size: int,
+    index: int,
+    count: int,
+    model: int,
+    time_at: int,
+    offset_at: int,
+    key_at: int,
+    fixed: list[int],
+) -> tuple[int, bytes]:
+    """How many records from `at` on have the shape of the one at `model`, and their times (none if equal to the model's).
+
+    A column of bytes, one per record, is one slice; what must be as in the model is compared by stripping it off.
+    `fixed`: positions in the model record of all other bytes that make the shape.
+    """
+    wide = key_at - offset_at
+    limit = ONE_BYTE_OFFSETS if wide == 1 else TWO_BYTE_OFFSETS
+    run = min(count, limit) - index
+    if wide > 2 or run <= 0:
+        return 0, b""
+    run = min(run, (len(data) - at) // size)
+    for where in range(model, time_at - 1):  # the length
+        column = data[where + size : where + size * (run + 1) : size]
+        run -= len(column.lstrip(ONE_BYTE[data[where]]))
+    for where in fixed:
+        column = data[where + size : where + size * (run + 1) : size]
+        run -= len(column.lstrip(ONE_BYTE[data[where]]))
+    if run <= 0:
+        return 0, b""
+    numbers = data[offset_at + size : offset_at + size * (run + 1) : size]
+    if wide == 1:
+        if numbers != OFFSETS[index : index + run]:
+            return 0, b""  # the walk record by record will say which
+    else:
+        high = data[offset_at + 1 + size : offset_at + 1 + size * (run + 1) : size]
+        if numbers != OFFSETS_LOW[index : index + run] or high != OFFSETS_HIGH[index : index + run]:
+            return 0, b""
+    if offset_at - time_at > 1:
+        return run, b""
+    times = data[time_at + size : time_at + size * (run + 1) : size].translate(BIASED)
+    longer = times.find(b"\xff")
+    return (run, times) if longer < 0 else (longer, times[:longer])
+
+
+def _after_number(data: bytes, at: int) -> int:
+    while data[at] >= 0x80:
+        at += 1
+    return at + 1

@@ -244,14 +244,16 @@ def payload_of(batch: Bytes, header: BatchHeader, *, limit_bytes: int = DECOMPRE
 
 def walk(payload: bytes, count: int) -> Iterator[Walked]:
     """Where each of `count` records stands. CorruptBatch unless they fill the payload exactly."""
-    at, size_of_all = 0, len(payload)
+    at, start, size_of_all = 0, 0, len(payload)
     try:
         for index in range(count):
             start = at
             size, at = _varint(payload, at)
             end = at + size
             if size < 0 or end > size_of_all:
-                raise CorruptBatch(f"record {index} at byte {start} has {size} bytes, {size_of_all - at} are left")
+                raise CorruptBatch(
+                    f"record {index} at byte {start} has {size} bytes, {size_of_all - at} are left"
+                )
             at += 1  # attributes: no bit of them has a meaning yet
             timestamp_delta, at = read_varint(payload, at, bits=64)
             offset_delta, at = _varint(payload, at)
@@ -266,7 +268,7 @@ def walk(payload: bytes, count: int) -> Iterator[Walked]:
                 at += size
             headers = at
             if payload[at]:
-                at = _skip_headers(payload, at, end, index)
+                at = skip_headers(payload, at, end, index)
             else:
                 at += 1
             if at != end:
@@ -286,7 +288,8 @@ def _varint(payload: bytes, at: int) -> tuple[int, int]:
     return read_varint(payload, at)
 
 
-def _skip_headers(payload: bytes, at: int, end: int, index: int) -> int:
+def skip_headers(payload: bytes, at: int, end: int, index: int) -> int:
+    """Where the headers end whose count stands at `at`."""
     names, at = read_varint(payload, at)
     if not 0 <= names <= min(end - at, HEADERS_LIMIT):
         raise CorruptBatch(f"record {index} has {names} headers in {end - at} bytes, limit {HEADERS_LIMIT}")

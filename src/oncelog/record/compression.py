@@ -107,7 +107,9 @@ def _gunzip(data: bytes, limit_bytes: int) -> bytes:
 
 def _unsnappy(data: bytes, limit_bytes: int) -> bytes:
     if not data.startswith(XERIAL_MAGIC):
-        return _unsnappy_block(data, limit_bytes)
+        return _unsnappy_block(data, limit_bytes, limit_bytes)
+    if len(data) < len(XERIAL_HEAD):
+        raise CorruptBatch(f"snappy: {len(data)} bytes, the head needs {len(XERIAL_HEAD)}")
     pieces: list[bytes] = []
     at, room = len(XERIAL_HEAD), limit_bytes
     while at < len(data):
@@ -115,18 +117,18 @@ def _unsnappy(data: bytes, limit_bytes: int) -> bytes:
         at += 4
         if not 0 < size <= len(data) - at:
             raise CorruptBatch(f"snappy: block of {size} bytes at byte {at}, {len(data) - at} are left")
-        piece = _unsnappy_block(data[at : at + size], room)
+        piece = _unsnappy_block(data[at : at + size], room, limit_bytes)
         pieces.append(piece)
         room -= len(piece)
         at += size
     return b"".join(pieces)
 
 
-def _unsnappy_block(block: bytes, limit_bytes: int) -> bytes:
+def _unsnappy_block(block: bytes, room: int, limit_bytes: int) -> bytes:
     """A raw block begins with its plain size, so nothing is allocated for a bomb."""
     try:
         size = int(_snappy.decompress_raw_len(block))
-        if size > limit_bytes:
+        if size > room:
             raise TooLarge(f"snappy: more than {limit_bytes} bytes when decompressed")
         return bytes(_snappy.decompress_raw(block))
     except _Refused as error:
