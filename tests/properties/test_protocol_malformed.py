@@ -92,7 +92,7 @@ class Bomber:
             aimed = [field for field in tags if self.target[: len(path) + 1] == (*path, field.name)]
             self.out += varint(len(aimed))
             for field in aimed:
-                self.out += varint(field.tag or 0) + varint(5 + 4096)  # room for what follows
+                self.out += varint(field.tag or 0) + varint(4096)  # as much as there is, at least
                 self.field(field, (*path, field.name))
 
     def length(self, claim: int | None, short: bool) -> bytes:
@@ -161,14 +161,17 @@ def test_t2_a_length_is_bounded_by_the_bytes_left(kind: Kind) -> None:
     reached = 0
     tracemalloc.start()
     for version in kind.versions:
-        for path, _ in sized_fields(kind.message.root, version):
+        for path, field in sized_fields(kind.message.root, version):
+            # A count is refused before its first element is read, a size by the end of the bytes at the latest.
+            reason = "elements claimed" if field.array else "more are wanted|claims|should end at"
             for claim in CLAIMS:
                 with pytest.raises(Bomb) as bomb:
                     Bomber(kind, version, path, claim).struct(kind.message.root, ())
                 data: bytes = bomb.value.data
                 tracemalloc.reset_peak()
                 before = tracemalloc.get_traced_memory()[0]
-                assert not read(kind, data, version), (version, path, claim)
+                with pytest.raises(MalformedMessage, match=reason):
+                    kind.message_class.decode(data, version)
                 assert tracemalloc.get_traced_memory()[1] - before < 200_000, (version, path, claim)
                 reached += 1
     tracemalloc.stop()
@@ -183,7 +186,7 @@ def test_t2_null_is_refused_where_the_version_has_none(kind: Kind) -> None:
                 continue
             with pytest.raises(Bomb) as bomb:
                 Bomber(kind, version, path, None).struct(kind.message.root, ())
-            with pytest.raises(MalformedMessage, match=r"null|tagged field"):
+            with pytest.raises(MalformedMessage, match="null"):
                 kind.message_class.decode(bomb.value.data, version)
 
 

@@ -3,6 +3,7 @@
 kio only writes here: a malformed message makes its reader abort the process, so it never sees bytes of ours.
 """
 
+import dataclasses
 import io
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from oncelog.protocol.generate import snake
 from tests.properties.protocol_values import API_KINDS, KINDS, Kind, Sampler, is_tagged_struct
 
 SAMPLES = 4
+NO_UUID = bytes(16)
 KIO_ERROR_CODES = sorted(int(code) for code in KioErrorCode)
 
 
@@ -113,6 +115,41 @@ def test_kio_writes_the_same_bytes(kind: Kind) -> None:
             entity_writer(kio_class(sampler.module, kind.message.root))(buffer, theirs)
             assert message.encode(version).hex() == buffer.getvalue().hex(), (version, message)
             assert kind.message_class.decode(buffer.getvalue(), version) == message
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_kio_has_the_same_fields_and_defaults(kind: Kind) -> None:
+    for version in kind.versions:
+        sampler = KioSampler(kind, version, 0)
+        for struct in kind.message.structs():
+            if not hasattr(sampler.module, struct.name) and not any(
+                version in field.versions for field in struct.fields
+            ):
+                continue  # a struct of other versions
+            fields = [field for field in struct.fields if version in field.versions]
+            theirs = {each.name: each for each in dataclasses.fields(kio_class(sampler.module, struct))}
+            names = {field.name: kio_field(sampler.module, struct, field).name for field in fields}
+            assert set(names.values()) == set(theirs), (version, struct.name)
+            fresh = kind.class_of(struct)()
+            for field in fields:
+                default = theirs[names[field.name]].default
+                if default is dataclasses.MISSING or is_tagged_struct(field):
+                    continue
+                ours: Any = getattr(fresh, field.name)
+                if field.array:
+                    assert ours is default is None or (ours, default) == ([], ()), (
+                        version,
+                        struct.name,
+                        field.name,
+                    )
+                elif default is None:  # also kio's word for "no id" and "no time"
+                    assert ours in (None, NO_UUID, -1), (version, struct.name, field.name)
+                else:
+                    assert one_to_kio(sampler, struct, field, ours) == default, (
+                        version,
+                        struct.name,
+                        field.name,
+                    )
 
 
 # ------------------------------------------------------------------------------------------------------- kafka-python

@@ -169,7 +169,7 @@ def parse(text: str, where: str) -> Definition:
         if title is None:
             raise BadDefinition(f"{start.where}: wanted `request` or `response`, found {start.text!r}")
         root = Struct(title, versions)
-        root.fields.extend(_fields(lines, 0, versions, versions, {}))
+        root.fields.extend(_fields(lines, start, versions, versions, {}))
         messages.append(Message(root, versions, first_flexible, "hot" in head))
     if key is not None and [each.root.name for each in messages] != list(names.values()):
         raise BadDefinition(f"{where}: wanted one request and then one response")
@@ -178,12 +178,12 @@ def parse(text: str, where: str) -> Definition:
 
 
 def _fields(
-    lines: list[_Line], indent: int, parent: Versions, message: Versions, known: dict[str, Struct]
+    lines: list[_Line], head: _Line, parent: Versions, message: Versions, known: dict[str, Struct]
 ) -> list[Field]:
-    """Takes the fields that stand deeper than `indent`; `known` are the structs that fields here may name."""
+    """Takes the fields that stand deeper than `head`; `known` are the structs that fields here may name."""
     found: list[Field] = []
-    named: list[tuple[Struct, list[_Line]]] = []
-    depth = lines[0].indent if lines and lines[0].indent > indent else None
+    named: list[tuple[Struct, _Line, list[_Line]]] = []
+    depth = lines[0].indent if lines and lines[0].indent > head.indent else None
     while lines and lines[0].indent == depth:
         line = lines.pop(0)
         if line.text.startswith("struct "):
@@ -193,20 +193,20 @@ def _fields(
             body: list[_Line] = []
             while lines and lines[0].indent > line.indent:
                 body.append(lines.pop(0))
-            named.append((struct, body))
+            named.append((struct, line, body))
             continue
         if named:  # bodies are read when all names are known: they may use each other
-            for struct, body in named:
-                struct.fields.extend(_fields(body, line.indent, struct.versions, message, known))
+            for struct, top, body in named:
+                struct.fields.extend(_fields(body, top, struct.versions, message, known))
             named = []
-        found.append(_field(line, lines, parent, message, known))
-    if lines and lines[0].indent > (depth or indent):
+        one = _field(line, lines, parent, message, known)
+        if any(each.name == one.name for each in found):
+            raise BadDefinition(f"{line.where}: the field name {one.name} comes twice")
+        found.append(one)
+    if lines and lines[0].indent > (depth or head.indent):
         raise BadDefinition(f"{lines[0].where}: indented deeper than anything it could belong to")
     if not found:
-        raise BadDefinition(f"{lines[0].where if lines else 'end'}: a struct without fields")
-    names = [each.name for each in found]
-    if len(set(names)) != len(names):
-        raise BadDefinition(f"a field name comes twice among {names}")
+        raise BadDefinition(f"{head.where}: a struct without fields")
     return found
 
 
@@ -230,7 +230,7 @@ def _field(
         struct = known.get(kind)
         if struct is None:
             struct = Struct(kind, versions)
-            struct.fields.extend(_fields(lines, line.indent, versions, message, known))
+            struct.fields.extend(_fields(lines, line, versions, message, known))
     return Field(
         name=match["name"],
         type=kind,

@@ -16,13 +16,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from oncelog.errors import MalformedMessage
-from oncelog.protocol.apis import API_VERSIONS_KEY, APIS, Api
+from oncelog.protocol.apis import API_VERSIONS_KEY, APIS
 from oncelog.protocol.primitives import BytesLike, Message, skip_tags
 
 REQUEST: Final = struct.Struct(">hhih")
 assert REQUEST.size == 10
 LENGTH: Final = struct.Struct(">i")
 CORRELATION: Final = struct.Struct(">i")
+NEVER: Final = 2**15  # above every version
+FIRST_FLEXIBLE: Final = {
+    api.key: NEVER if api.first_flexible is None else api.first_flexible for api in APIS.values()
+}
 
 
 @dataclass(slots=True)
@@ -64,16 +68,13 @@ def read_request_header(frame: BytesLike) -> RequestHeader:
 
 
 def _request_flexible(api_key: int, version: int) -> bool:
-    api = APIS.get(api_key)
-    if api is None:
-        return False
-    if api_key == API_VERSIONS_KEY and not api.supports(version):
+    if version >= FIRST_FLEXIBLE.get(api_key, NEVER):
         return True
-    return api.flexible(version)
+    return api_key == API_VERSIONS_KEY and not APIS[api_key].supports(version)
 
 
-def _response_flexible(api: Api, version: int) -> bool:
-    return api.key != API_VERSIONS_KEY and api.flexible(version)
+def _response_flexible(api_key: int, version: int) -> bool:
+    return version >= FIRST_FLEXIBLE.get(api_key, NEVER) and api_key != API_VERSIONS_KEY
 
 
 def _skip_header_tags(frame: BytesLike, at: int) -> int:
@@ -94,7 +95,7 @@ def _skip_header_tags(frame: BytesLike, at: int) -> int:
 def write_response_header(out: bytearray, api_key: int, version: int, correlation_id: int) -> None:
     """Appends the header that a response to this request version has."""
     out += CORRELATION.pack(correlation_id)
-    if _response_flexible(APIS[api_key], version):
+    if _response_flexible(api_key, version):
         out.append(0)
 
 
@@ -150,6 +151,6 @@ def read_response_header(frame: BytesLike, api_key: int, version: int) -> tuple[
         (correlation_id,) = CORRELATION.unpack_from(frame, 0)
     except struct.error:
         raise MalformedMessage(f"response of {len(frame)} bytes, a header needs {CORRELATION.size}") from None
-    if _response_flexible(APIS[api_key], version):
+    if _response_flexible(api_key, version):
         return correlation_id, _skip_header_tags(frame, 4)
     return correlation_id, 4
