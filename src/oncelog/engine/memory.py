@@ -19,36 +19,46 @@ SECTOR_BYTES: Final = 512
 class _Node:
     """A file's bytes."""
 
-    __slots__ = ("cache", "dropped", "durable", "rewritten")
+    __slots__ = ("cache", "changed_from", "dropped", "durable")
 
     def __init__(self) -> None:
         self.cache = bytearray()
         self.durable = bytearray()
-        self.rewritten = False  # something below the durable length was changed since the last sync
+        self.changed_from: int | None = (
+            None  # lowest byte below the durable length changed since the last sync
+        )
         self.dropped: list[
             tuple[int, int]
         ] = []  # ranges that a failed sync gave up: the kernel calls them clean
 
     def sync(self) -> None:
-        if self.rewritten:
+        if self.changed_from is not None:
             self.durable[:] = self.cache
         else:
             self.durable += memoryview(self.cache)[len(self.durable) :]
         for start, end in self.dropped:
             self.durable[start:end] = bytes(end - start)
-        self.rewritten = False
+        self.changed_from = None
+
+    def change_from(self, at: int) -> None:
+        """Bytes from `at` on were rewritten or cut off: until the next sync they may be the old or the new ones."""
+        if at < len(self.durable):
+            self.changed_from = at if self.changed_from is None else min(at, self.changed_from)
+
+    def _first_unsafe(self) -> int:
+        return len(self.durable) if self.changed_from is None else self.changed_from
 
     def drop(self) -> None:
         """A sync failed: what was dirty is forgotten, and a second sync would not write it."""
-        start = 0 if self.rewritten else len(self.durable)
+        start = self._first_unsafe()
         if start < len(self.cache):
             self.dropped.append((start, len(self.cache)))
 
     def lose_power(self, random: Random) -> None:
-        if self.rewritten and random.random() < 0.5:
+        if self.changed_from is not None and random.random() < 0.5:
             self.cache[:] = self.durable
         else:
-            start = 0 if self.rewritten else len(self.durable)
+            start = self._first_unsafe()
             kept = random.randint(start, len(self.cache))
             del self.cache[kept:]
             for at in range(start, kept, SECTOR_BYTES):
@@ -59,7 +69,7 @@ class _Node:
                 elif fate < 0.25:
                     self.cache[random.randrange(at, end)] ^= 1 << random.randrange(8)
         self.durable[:] = self.cache
-        self.rewritten = False
+        self.changed_from = None
         self.dropped.clear()
 
 
@@ -146,8 +156,7 @@ class MemoryFile:
         node = self._alive()
         if self._disk.allow_write(self.path, len(data)) < len(data):
             self._disk.fail("write", self.path, "No space left on device")
-        if at < len(node.durable):
-            node.rewritten = True
+        node.change_from(at)
         if at > len(node.cache):
             node.cache += bytes(at - len(node.cache))
         node.cache[at : at + len(data)] = data
@@ -158,8 +167,7 @@ class MemoryFile:
     def truncate(self, size: int) -> None:
         node = self._alive()
         self._disk.check()
-        if size < len(node.durable):
-            node.rewritten = True
+        node.change_from(size)
         if size < len(node.cache):
             del node.cache[size:]
         else:
@@ -170,7 +178,7 @@ class MemoryFile:
 
     def sync(self) -> None:
         node = self._alive()
-        self._disk.check()
+        self._disk.check("sync", self.path)
         faults = self._disk.faults
         if faults.syncs_until_error is not None and faults.meets(self.path):
             faults.syncs_until_error -= 1
@@ -203,12 +211,13 @@ class MemoryDisk:
         self.life += 1
         self.fault = None
         self.faults = Faults()
+        self.before_change = None
         if kept == "power":
             self._root.lose_power(self._random)
 
     def allow_write(self, path: str, size: int) -> int:
         """How many of the bytes reach the file; raises where the write fails outright."""
-        self.check()
+        self.check("write", path)
         faults = self.faults
         if not faults.meets(path):
             return size
@@ -223,7 +232,10 @@ class MemoryDisk:
         faults.space_left_bytes -= allowed
         return allowed
 
-    def check(self) -> None:
+    def check(self, what: str, path: str) -> None:
+        """Stands before every change."""
+        if self.before_change is not None:
+            self.before_change(what, path)
         if self.fault is not None:
             raise self.fault
 
@@ -251,7 +263,7 @@ class MemoryDisk:
     def open(self, path: str, *, create: bool = False) -> MemoryFile:
         node = self._find(path)
         if node is None and create:
-            self.check()
+            self.check("create", path)
             parent, name = self._parent(path)
             node = _Node()
             parent.change({name: node})
@@ -262,6 +274,9 @@ class MemoryDisk:
     def exists(self, path: str) -> bool:
         return self._find(path) is not None
 
+    def is_directory(self, path: str) -> bool:
+        return isinstance(self._find(path), _Directory)
+
     def list(self, path: str) -> list[str]:
         node = self._find(path)
         return sorted(node.entries) if isinstance(node, _Directory) else []
@@ -269,11 +284,11 @@ class MemoryDisk:
     def make_directory(self, path: str) -> None:
         parent, name = self._parent(path)
         if name not in parent.entries:
-            self.check()
+            self.check("make", path)
             parent.change({name: _Directory()})
 
     def rename(self, path: str, to: str) -> None:
-        self.check()
+        self.check("rename", path)
         parent, name = self._parent(path)
         node = parent.entries.get(name)
         if node is None:
@@ -287,8 +302,8 @@ class MemoryDisk:
 
     def remove(self, path: str) -> None:
         if self._find(path) is not None:
+            self.check("remove", path)
             parent, name = self._parent(path)
-            self.check()
             parent.change({name: None})
 
     def sync(self, files: Sequence[File]) -> Future[None]:
@@ -302,15 +317,13 @@ class MemoryDisk:
         return self.loop.in_thread(work)
 
     def sync_now(self, files: Sequence[File]) -> None:
-        if self.before_sync is not None:
-            self.before_sync([file.path for file in files])
         for file in files:
             assert isinstance(file, MemoryFile)
             self.syncs += 1
             file.sync()
 
     def sync_directory(self, path: str) -> None:
-        self.check()
+        self.check("sync directory", path)
         node = self._find(path)
         if not isinstance(node, _Directory):
             raise StorageFault(f"sync of directory {path} failed: No such directory")

@@ -77,14 +77,14 @@ def settings_of(seed: int) -> dict[str, str]:
         "durability": "power" if rng.random() < 0.8 else "process",
         "log.segment.bytes": str(rng.choice([1024, 4096, 65536])),
         "log.index.interval.bytes": str(rng.choice([0, 200, 4096])),
-        "flush.interval.ms": str(rng.choice([50, 500, 60_000])),
+        "log.flush.offset.checkpoint.interval.ms": str(rng.choice([50, 500, 60_000])),
     }
 
 
 class LogStory:
     """One seed of it. `calm_ms`: how long faults may happen before the final look."""
 
-    def __init__(self, seed: int, *, producers: int = 3, batches_each: int = 12) -> None:
+    def __init__(self, seed: int, *, producers: int = 3, batches_each: int = 20) -> None:
         self.world = World(seed, settings_of(seed))
         self.rng = random.Random(f"story {seed}")
         self.partitions = self.rng.randint(1, 3)
@@ -204,9 +204,9 @@ class LogStory:
 
     async def _break_things(self) -> None:
         while self._busy:
-            await sleep(self.world.loop, self.rng.expovariate(1 / 60.0))
+            await sleep(self.world.loop, self.rng.expovariate(1 / 15.0))
             dice = self.rng.random()
-            if dice < 0.35 and self.world.crashes < 12:
+            if dice < 0.35 and self.world.crashes < 25:
                 power = self.world.settings["durability"] == "power"
                 kept: Literal["process", "power"] = (
                     "power" if power and self.rng.random() < 0.7 else "process"

@@ -239,7 +239,7 @@ class World:
         def walk(path: str) -> None:
             for name in self.disk.list(path):
                 below = f"{path}/{name}" if path else name
-                if self.disk.list(below):
+                if self.disk.is_directory(below):
                     walk(below)
                 else:
                     file = self.disk.open(below)
