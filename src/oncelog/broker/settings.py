@@ -155,9 +155,11 @@ def decide_change(
         case Resource.BROKER:
             return _decide_broker(wanted.resource_name, names, broker)
         case Resource.CLIENT_METRICS:
-            unknown = Refusal(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {names[:1]}")
+            first = "".join(names[:1])
+            unknown = Refusal(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {first}")
         case Resource.GROUP:
-            unknown = Refusal(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {''.join(names[:1])}")
+            first = "".join(names[:1])
+            unknown = Refusal(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {first}")
         case _:
             return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {wanted.resource_type}")
     return unknown if names else None

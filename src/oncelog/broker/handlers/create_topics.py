@@ -15,7 +15,7 @@ from oncelog.broker.runtime import Runtime
 from oncelog.broker.settings import topic_entries
 from oncelog.broker.topics import NewTopic, Planned, Refusal
 from oncelog.errors import ErrorCode
-from oncelog.model import NO_TOPIC_ID, TopicId
+from oncelog.model import TopicId
 from oncelog.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -51,7 +51,9 @@ async def _create(topic: CreatableTopic, validate_only: bool, broker: Runtime) -
     if isinstance(planned, Refusal):
         return _refused(topic.name, planned)
     if validate_only:
-        return _made(topic.name, NO_TOPIC_ID, planned, broker)
+        return _made(
+            topic.name, TopicId(broker.chance.token_bytes(16)), planned, broker
+        )  # Kafka shows an id, too
     made = await broker.topics.create(topic.name, planned)
     return _made(topic.name, made.id, planned, broker)
 

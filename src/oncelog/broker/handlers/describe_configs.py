@@ -25,6 +25,7 @@ from oncelog.protocol.messages.describe_configs import (
 KEY: Final = 32
 VERSIONS: Final = (1, 4)
 
+KINDS: Final = frozenset(Resource)
 MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
     "incompatible broker. See the broker logs for more details."
@@ -34,7 +35,7 @@ MALFORMED: Final = (
 async def handle(
     request: DescribeConfigsRequest, _context: Context, broker: Runtime
 ) -> DescribeConfigsResponse:
-    if any(each.resource_type not in Resource for each in request.resources):
+    if any(each.resource_type not in KINDS for each in request.resources):
         malformed = Refusal(ErrorCode.INVALID_REQUEST, MALFORMED)
         return DescribeConfigsResponse(
             results=[_result(each, malformed, request) for each in request.resources]
