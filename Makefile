@@ -21,7 +21,7 @@ LISTEN ?= 127.0.0.1:9092
 DATA_DIR ?= .cache/data
 TESTS ?= tests
 ARGS ?=
-DOCS := coverage_doc decisions_doc files_doc settings_doc
+DOCS := coverage_doc decisions_doc files_doc formats_doc settings_doc
 
 .PHONY: help setup demo serve test check docs messages oracle conformance-franz-go conformance-kafka-python bench lock clean
 
@@ -63,7 +63,7 @@ check: setup ## format, lint, types, import contracts, generated files
 	@for each in $(DOCS); do $(PY) -m tools.$$each --check; done
 	@$(BIN)/pyright
 
-docs: setup ## regenerate what docs/ takes from the code: APIs, settings, file map, decisions
+docs: setup ## regenerate what docs/ takes from the code: APIs, settings, formats, file map, decisions
 	@for each in $(DOCS); do $(PY) -m tools.$$each; done
 
 messages: setup ## regenerate src/oncelog/protocol/messages from its definitions
