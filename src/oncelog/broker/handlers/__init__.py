@@ -56,11 +56,15 @@ SERVED: Final[dict[int, Served]] = {
     36: Served("sasl_authenticate", 0, 2),
     37: Served("create_partitions", 0, 3),
     42: Served("delete_groups", 0, 2),
+    43: Served("elect_leaders", 0, 2),
     44: Served("incremental_alter_configs", 0, 1),
+    45: Served("alter_partition_reassignments", 0, 1),
+    46: Served("list_partition_reassignments", 0, 0),
     47: Served("offset_delete", 0, 0),
     60: Served("describe_cluster", 0, 2),
     68: Served("consumer_group_heartbeat", 0, 1),
     69: Served("consumer_group_describe", 0, 1),
+    74: Served("list_config_resources", 0, 1),
     75: Served("describe_topic_partitions", 0, 0),
 }
 
