@@ -60,7 +60,8 @@ def fetch(topic: str, *, max_wait_ms: int, correlation: int, max_bytes: int = 1 
         max_bytes=max_bytes,
         topics=[
             FetchTopic(
-                topic=topic, partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)]
+                topic=topic,
+                partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)],
             )
         ],
     )
@@ -81,7 +82,9 @@ def test_a_request_may_come_in_single_bytes(broker: oncelog.Broker) -> None:
 
 def test_pipelined_requests_are_answered_in_order(broker: oncelog.Broker) -> None:
     frames = [
-        api_versions(number) if number % 2 else bytes(request_frame(3, 1, number, "test", MetadataRequest(topics=None)))
+        api_versions(number)
+        if number % 2
+        else bytes(request_frame(3, 1, number, "test", MetadataRequest(topics=None)))
         for number in range(300)
     ]
     with connect(broker) as door:

@@ -1,9 +1,5 @@
-"""franz-go's own tests of its client (pkg/kgo), against oncelog or the oracle.
+"""franz-go's own tests of its client (pkg/kgo), against oncelog or the oracle: `make conformance-franz-go`."""
 
-`python -m tests.conformance.suites.franz_go [--target oncelog|kafka|HOST:PORT] [--records N] [--run REGEX] [--accept]`
-"""
-
-import argparse
 import hashlib
 import json
 import os
@@ -12,14 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from tests.conformance import targets
-from tests.conformance.suites.ledger import Ledger
-from tests.toolchains import CACHE, ROOT, Missing, program
+from tests.conformance.suites.command import Suite, main
+from tests.toolchains import CACHE, ROOT, program
 
 MODULE: Final = "github.com/twmb/franz-go"
 OUTCOME: Final = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+) \(")
@@ -54,23 +48,20 @@ def binary() -> Path:
 
 
 def run(
-    bootstrap: str,
-    *,
-    only: str = "",
-    skip: str = "",
-    records: int = 20_000,
-    timeout_s: int = 900,
-    log: Path | None = None,
+    bootstrap: str, *, only: str = "", skip: Sequence[str] = (), log: Path | None = None, timeout_s: int = 900
 ) -> dict[str, str]:
-    """Test -> pass, fail or skip. A test that never said how it ended (the run was cut) is a fail."""
+    """A test that never said how it ended (the run was cut) is a fail."""
     words = [str(binary()), "-test.v", f"-test.timeout={timeout_s}s"]
     words += [f"-test.run={only}"] if only else []
-    words += [f"-test.skip={skip}"] if skip else []
+    whole = [name for name in skip if "/" not in name]
+    words += [f"-test.skip={exactly(whole)}"] if whole else []
     environment = {
         **os.environ,
         "KGO_SEEDS": bootstrap,
         "KGO_TEST_RF": "1",
-        "KGO_TEST_RECORDS": str(records),
+        "KGO_TEST_RECORDS": os.environ.get(
+            "KGO_TEST_RECORDS", "20000"
+        ),  # of the ETL tests; theirs is 500,000
         "KGO_LOG_LEVEL": "none",
     }
     with tempfile.TemporaryDirectory() as folder, Path(log or os.devnull).open("w") as kept:
@@ -92,45 +83,12 @@ def run(
     return outcomes
 
 
-def exactly(names: list[str]) -> str:
-    """A pattern for -test.run and -test.skip; only whole tests, no parts of tests."""
-    return "^(" + "|".join(re.escape(name) for name in names) + ")$" if names else ""
+def exactly(names: Sequence[str]) -> str:
+    """A pattern for -test.run and -test.skip."""
+    return "^(" + "|".join(re.escape(name) for name in names) + ")$"
 
 
-def main(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.suites.franz_go", description=__doc__)
-    parser.add_argument(
-        "--target", default="oncelog", help="oncelog, kafka, or the address of a running broker"
-    )
-    parser.add_argument("--records", type=int, default=20_000, help="of the ETL tests")
-    parser.add_argument(
-        "--run", default="", metavar="REGEX", help="only these tests; the lists are not judged"
-    )
-    parser.add_argument("--all", action="store_true", help="also what is excluded; the lists are not judged")
-    parser.add_argument("--accept", action="store_true", help="add new passes to the list")
-    parser.add_argument("--log", type=Path, help="keep everything the tests print")
-    asked = parser.parse_args(words)
-    ledger = Ledger.load("franz_go")
-    skip = "" if asked.all else exactly(sorted(name for name in ledger.excluded if "/" not in name))
-    try:
-        binary()
-    except Missing as why:
-        sys.stderr.write(f"franz-go's tests left out: {why}\n")
-        return 1 if os.environ.get("REQUIRE") == "all" else 0
-    known = asked.target in ("oncelog", "kafka")
-    with targets.run(asked.target, SETTINGS) if known else nullcontext(asked.target) as bootstrap:
-        outcomes = run(bootstrap, only=asked.run, skip=skip, records=asked.records, log=asked.log)
-    counts = {kind: list(outcomes.values()).count(kind) for kind in ("pass", "fail", "skip")}
-    sys.stdout.write(f"franz-go against {asked.target}: {counts}\n")
-    if asked.run or asked.all:
-        sys.stdout.writelines(f"{outcome} {test}\n" for test, outcome in sorted(outcomes.items()))
-        return 0
-    verdict = ledger.judge(outcomes)
-    sys.stdout.write(verdict.text() + "\n")
-    if asked.accept:
-        ledger.accept(verdict.gained)
-    return 0 if verdict.good else 1
-
+SUITE: Final = Suite("franz_go", SETTINGS, run)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(SUITE, sys.argv[1:]))

@@ -88,4 +88,4 @@ class Verdict:
             ("not passing and without a reason", self.unexplained),
         ]
         parts.append(("passing and not listed yet", self.gained))
-        return "\n".join(f"{title}:\n  " + "\n  ".join(tests) for title, tests in parts if tests)
+        return "".join(f"{title}:\n  " + "\n  ".join(tests) + "\n" for title, tests in parts if tests)
