@@ -2,6 +2,7 @@
 
 import pytest
 
+from oncelog.engine.classic.caches import BATCHES
 from oncelog.engine.classic.checkpoints import CLEAN_SHUTDOWN
 from oncelog.engine.classic.segment import (
     LOG,
@@ -226,32 +227,40 @@ def test_replay_equals_live_state_after_any_crash() -> None:
     assert aborted
 
 
-def test_rec_7_duplicates_are_known_after_a_restart() -> None:
-    for clean in (False, True):
-        world = World().start()
-        world.topic()
-        for sequence in range(7):
-            assert (
-                world.put(str(sequence), producer_id=5, producer_epoch=0, base_sequence=sequence).base_offset
-                == sequence
-            )
-        if clean:
-            world.stop()
-            world.again()
-        else:
-            world.crash("process").start()
-        again = world.put("6", producer_id=5, producer_epoch=0, base_sequence=6)
-        assert again.duplicate
-        assert again.base_offset == 6
-        early = world.send(
-            batch_of("4", now=world.clock.wall_ms(), producer_id=5, producer_epoch=0, base_sequence=4)
+def after_seven_batches(how: str) -> World:
+    world = World().start()
+    world.topic()
+    for sequence in range(7):
+        put = world.put(str(sequence), producer_id=5, producer_epoch=0, base_sequence=sequence)
+        assert put.base_offset == sequence
+    if how == "kill":
+        return world.crash("process").start()
+    world.stop()
+    if how == "stop, as Kafka would find it":
+        world.disk.remove(f"t-0/{file_name(7, BATCHES)}")
+    if how == "stop, with a broken cache":
+        replace(world, f"t-0/{file_name(7, BATCHES)}", b"broken in a way that no CRC fits")
+    return world.again()
+
+
+@pytest.mark.parametrize(
+    ("how", "known"),
+    [("kill", 5), ("stop", 5), ("stop, as Kafka would find it", 1), ("stop, with a broken cache", 1)],
+)
+def test_rec_7_duplicates_are_known_after_a_restart(how: str, known: int) -> None:
+    """FMT-5: Kafka's snapshot holds the last batch only. Ours holds all five beside it."""
+    for sequence in range(7):
+        world = after_seven_batches(how)
+        batch = batch_of(
+            str(sequence), now=world.clock.wall_ms(), producer_id=5, producer_epoch=0, base_sequence=sequence
         )
-        if clean:  # FMT-5: the snapshot holds the last batch only
-            assert isinstance(early, Refused)
-            assert early.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        else:  # all of the log was read, so the cache of five is full again
-            assert isinstance(early, Appended)
-            assert early.duplicate
+        again = world.send(batch)
+        if sequence >= 7 - known:
+            assert isinstance(again, Appended)
+            assert (again.duplicate, again.base_offset) == (True, sequence)
+        else:
+            assert isinstance(again, Refused)
+            assert again.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         assert world.put("7", producer_id=5, producer_epoch=0, base_sequence=7).base_offset == 7
         assert len(world.values()) == 8
 

@@ -166,7 +166,7 @@ class MemoryFile:
 
     def truncate(self, size: int) -> None:
         node = self._alive()
-        self._disk.check()
+        self._disk.check("truncate", self.path)
         node.change_from(size)
         if size < len(node.cache):
             del node.cache[size:]
@@ -198,8 +198,8 @@ class MemoryDisk:
         self.fault: StorageFault | None = None
         self.faults = Faults()
         self.syncs = 0
-        self.before_sync: Callable[[Sequence[str]], None] | None = (
-            None  # lets a test act at the moment of a sync
+        self.before_change: Callable[[str, str], None] | None = (
+            None  # (what, path): a test may crash us there
         )
         self._random = random
         self._root = _Directory()

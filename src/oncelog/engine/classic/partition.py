@@ -12,8 +12,15 @@ from typing import Any, Final
 
 from oncelog.config import MAX_LONG, TopicConfig
 from oncelog.engine.classic.checkpoints import LEADER_EPOCHS, write_file
-from oncelog.engine.classic.recovery import Loaded, load, note_aborted
-from oncelog.engine.classic.segment import MOST_OFFSETS, SNAPSHOT, Segment, file_name
+from oncelog.engine.classic.recovery import (
+    Loaded,
+    Snapshot,
+    load,
+    note_aborted,
+    remove_snapshot,
+    take_snapshot,
+)
+from oncelog.engine.classic.segment import MOST_OFFSETS, Segment
 from oncelog.engine.classic.store import Store, Turn, settled
 from oncelog.engine.port import AbortedTransaction, Appended, OffsetAt, ProducerView, Read, Refused
 from oncelog.errors import ErrorCode, StorageFault
@@ -33,7 +40,6 @@ from oncelog.log.state import (
     has_ongoing_transaction,
     last_stable_offset,
     raise_log_start,
-    to_snapshot,
 )
 from oncelog.log.validate import Invalid, validate
 from oncelog.model import Acks, Isolation, Origin, TopicId, TopicPartition
@@ -48,7 +54,6 @@ from oncelog.record.batch import (
 )
 from oncelog.record.checkpoints import LeaderEpoch, encode_leader_epochs
 from oncelog.record.marker import MARKER_BYTES, Marker, encode_marker
-from oncelog.record.snapshot import encode_snapshot
 from oncelog.tasks import Future, resolved
 
 HEAD: Final = Struct(
@@ -324,7 +329,7 @@ class ClassicPartition:
                 return old  # empty: there is nothing to close
             files = old.write_indexes()
             old.retire()
-            snapshot = encode_snapshot(to_snapshot(state))
+            snapshot = take_snapshot(self.directory, state)
             self._snapshots.append(base_offset)
             self.background(self._settle(old, files, base_offset, snapshot), "roll")
         segment = Segment(store.disk, store.cache, self.directory, base_offset, created_ms=now)
@@ -336,7 +341,7 @@ class ClassicPartition:
         self._active = segment
         return segment
 
-    async def _settle(self, old: Segment, files: list[File], base_offset: int, snapshot: bytes) -> None:
+    async def _settle(self, old: Segment, files: list[File], base_offset: int, snapshot: Snapshot) -> None:
         """Makes a closed segment durable, so that a start may begin behind it."""
         disk = self._store.disk
         synced = disk.sync([old.log, *files])  # at once: retention may rename the files later
@@ -344,9 +349,7 @@ class ClassicPartition:
             await synced
             for file in files:
                 file.close()
-            path = f"{self.directory}/{file_name(base_offset, SNAPSHOT)}"
-            # B48: synced before anybody relies on it
-            await self._store.loop.in_thread(lambda: write_file(disk, path, snapshot))
+            await self._store.loop.in_thread(lambda: snapshot.write(disk))
             self.recovery_point = max(self.recovery_point, base_offset)
             self._drop_snapshots()
 
@@ -368,7 +371,7 @@ class ClassicPartition:
         keep = {*self._bases, max(self._snapshots, default=0)}
         for offset in [offset for offset in self._snapshots if offset not in keep]:
             self._snapshots.remove(offset)
-            self._store.disk.remove(f"{self.directory}/{file_name(offset, SNAPSHOT)}")
+            remove_snapshot(self._store.disk, self.directory, offset)
 
     def _sync_directory(self) -> None:
         if not self.deleted:
@@ -668,7 +671,7 @@ class ClassicPartition:
             self._store.remove_later(segment.rename_away(), self.config.file_delete_delay_ms)
             if segment.base_offset in self._snapshots:
                 self._snapshots.remove(segment.base_offset)
-                self._store.disk.remove(f"{self.directory}/{file_name(segment.base_offset, SNAPSHOT)}")
+                remove_snapshot(self._store.disk, self.directory, segment.base_offset)
         del self._segments[:count], self._bases[:count]
         self._reads = {end: known for end, known in self._reads.items() if known[0] in self._segments}
 
@@ -742,8 +745,7 @@ class ClassicPartition:
         self._unsynced = {}
         if self._active is not None:
             files += self._active.write_indexes()
-        snapshot = encode_snapshot(to_snapshot(state))
-        path = f"{self.directory}/{file_name(state.log_end_offset, SNAPSHOT)}"
+        snapshot = take_snapshot(self.directory, state)
         if state.log_end_offset not in self._snapshots:
             self._snapshots.append(state.log_end_offset)
         self._drop_snapshots()
@@ -752,7 +754,7 @@ class ClassicPartition:
         self.recovery_point = state.log_end_offset
         return files, [
             *chores,
-            lambda: write_file(disk, path, snapshot),
+            lambda: snapshot.write(disk),
             lambda: write_file(disk, f"{self.directory}/{LEADER_EPOCHS}", epochs),
         ]
 

@@ -7,9 +7,10 @@ was durable once, so a bad batch is damage that one copy cannot repair: the star
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from oncelog.config import TopicConfig
+from oncelog.engine.classic.caches import BATCHES, encode_caches, restore_caches
 from oncelog.engine.classic.checkpoints import LEADER_EPOCHS, read_file, read_text, write_file
 from oncelog.engine.classic.segment import (
     CLEANED,
@@ -36,6 +37,7 @@ from oncelog.log.state import (
     raise_log_start,
     to_snapshot,
 )
+from oncelog.ports import Disk
 from oncelog.record.aborted import AbortedEntry
 from oncelog.record.batch import CRC_FROM, HEADER_BYTES, MAGIC, BatchHeader, crc_of, read_header
 from oncelog.record.checkpoints import LeaderEpoch, decode_leader_epochs
@@ -127,7 +129,7 @@ def recover(
             if segment.base_offset != state.log_end_offset:
                 whole = at  # the segment before it ends early, at the end of a batch
                 break
-            write_snapshot(store, directory, state)
+            take_snapshot(directory, state).write(store.disk)
             found.snapshots.append(state.log_end_offset)
         cut = _recover_segment(segment, found, epochs, config, recovery_point, leader_epoch)
         if segment.size and state.log_end_offset > recovery_point:
@@ -254,10 +256,29 @@ def note_aborted(segment: Segment, completed: CompletedTransaction | None) -> No
         )
 
 
-def write_snapshot(store: Store, directory: str, state: LogState, *, durable: bool = True) -> None:
-    """The producers up to the present log end."""
-    path = f"{directory}/{file_name(state.log_end_offset, SNAPSHOT)}"
-    write_file(store.disk, path, encode_snapshot(to_snapshot(state)), durable=durable)
+class Snapshot(NamedTuple):
+    """The producers at an offset, as bytes: taken in the loop, written beside it."""
+
+    path: str
+    producers: bytes
+    caches: bytes | None
+
+    def write(self, disk: Disk) -> None:
+        """Durable when it returns (B48). The caches first: a snapshot without them would be believed."""
+        if self.caches is not None:
+            write_file(disk, self.path + BATCHES, self.caches)
+        write_file(disk, self.path + SNAPSHOT, self.producers)
+
+
+def take_snapshot(directory: str, state: LogState) -> Snapshot:
+    """Of the producers up to the present log end."""
+    path = f"{directory}/{file_name(state.log_end_offset, '')}"
+    return Snapshot(path, encode_snapshot(to_snapshot(state)), encode_caches(state))
+
+
+def remove_snapshot(disk: Disk, directory: str, offset: int) -> None:
+    disk.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
+    disk.remove(f"{directory}/{file_name(offset, BATCHES)}")
 
 
 # What is in the directory
@@ -303,6 +324,8 @@ def finish_swaps(store: Store, directory: str, names: Sequence[str]) -> list[str
     for name in sorted(left):
         base, dot, suffix = name.partition(".")
         if dot + suffix in (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX) and base not in logs:
+            drop(name)
+        elif dot + suffix == BATCHES and base + SNAPSHOT not in left:
             drop(name)
     if committed:
         disk.sync_directory(directory)
@@ -368,17 +391,24 @@ def _producers(store: Store, found: Loaded, end: int, log_start_offset: int) -> 
         else:
             offset = each
             break
-    return from_snapshot(
+    state = from_snapshot(
         entries,
         log_start_offset=min(log_start_offset, offset),
         snapshot_offset=offset,
         now=store.clock.wall_ms(),
         expiration_ms=store.config.producer_id_expiration_ms,
     )
+    caches = read_file(store.disk, f"{directory}/{file_name(offset, BATCHES)}") if entries else None
+    if caches is not None:
+        try:
+            restore_caches(state, caches)
+        except CorruptLog as error:
+            log.warning("recovery.caches_ignored directory=%s offset=%d why=%s", directory, offset, error)
+    return state
 
 
 def _drop_snapshot(store: Store, directory: str, found: Loaded, offset: int) -> None:
-    store.disk.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
+    remove_snapshot(store.disk, directory, offset)
     found.snapshots.remove(offset)
     found.changed = True
 

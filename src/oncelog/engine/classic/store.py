@@ -133,7 +133,9 @@ class Turn:
             await mine
         self._taken = True
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is GeneratorExit:
+            return  # the collector found a coroutine whose loop is gone: nobody may be woken, at a random moment at that
         self._taken = bool(self._waiting)
         if self._waiting:
             self._waiting.popleft().set_result(None)
