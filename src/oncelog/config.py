@@ -304,6 +304,26 @@ class BrokerConfig:
     producer_id_expiration_check_interval_ms: int = _int(600_000, 1, "how often they are looked at")
 
     transaction_max_timeout_ms: int = _int(900_000, 1, "upper bound of a producer's transaction timeout")
+    transaction_version: int = _int(
+        2, 0, "the transaction protocol that clients are offered: 2 is KIP-890's", high=2
+    )
+    end_txn_reply: str = _one_of(
+        "complete", ("complete", "prepared"), "when EndTxn is answered; prepared is Kafka's timing"
+    )
+    recovery_ongoing: str = _one_of(
+        "keep",
+        ("keep", "abort"),
+        "what a start does with transactions that were ongoing; keep is Kafka's way",
+    )
+    transactional_id_expiration_ms: int = _int(
+        604_800_000, 1, "how long an idle transactional id is remembered"
+    )
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = _int(
+        10_000, 1, "how often timed-out transactions are looked for"
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = _int(
+        3_600_000, 1, "how often expired transactional ids are looked for"
+    )
     transaction_state_log_num_partitions: int = _int(50, 1, "partitions of __transaction_state")
     transaction_state_log_replication_factor: int = _int(1, 1, "there is one replica", high=1)
     transaction_state_log_min_isr: int = _int(1, 1, "there is one replica", high=1)

@@ -18,7 +18,9 @@ class Context:
     peer_host: str
     peer_port: int
     connection_id: int  # rises with every accepted connection; newer is larger
-    response_version: int  # the version that the answer is written in: the request's, but for ApiVersions (API-4)
+    response_version: (
+        int  # the version that the answer is written in: the request's, but for ApiVersions (API-4)
+    )
     release_order: Callable[[], None] = lambda: None
     """A handler calls this when the next request of the connection may begin: what remains is waiting (for a sync, say).
     Answers still leave in the order of the requests."""

@@ -20,6 +20,7 @@ from oncelog.group.consumer import ConsumerGroup, Entry, Heartbeat, HeartbeatRep
 from oncelog.group.effects import JoinReply, SyncReply
 from oncelog.group.offsets import Committed, GroupOffsets
 from oncelog.group.shard import CommitDecision, Group, OffsetCommit, Shard
+from oncelog.log.state import Guard
 from oncelog.model import CONSUMER_OFFSETS, Producer, TopicId, coordinator_partition
 from oncelog.ports import Chance, Clock
 from oncelog.tasks import Future, Loop, Task, Timer, spawn
@@ -206,8 +207,10 @@ class GroupCoordinator:
 
     # --- offsets ---
 
-    async def commit_offsets(self, request: OffsetCommit, producer: Producer | None = None) -> CommitDecision:
-        """OffsetCommit; with `producer` a TxnOffsetCommit whose transaction was checked by the caller."""
+    async def commit_offsets(
+        self, request: OffsetCommit, producer: Producer | None = None, guard: Guard | None = None
+    ) -> CommitDecision:
+        """OffsetCommit; with `producer` a TxnOffsetCommit whose transaction was checked by the caller, under `guard`."""
         shard = self._shard(request.group_id)
         if isinstance(shard, ErrorCode):
             return CommitDecision(shard)
@@ -219,7 +222,7 @@ class GroupCoordinator:
         group = shard.state.groups.get(request.group_id)
         if isinstance(group, ClassicGroup) and not request.transactional:
             shard.obey(group, group.offset_committed(request.member_id))
-        error = await shard.write(decision.records, producer=producer)
+        error = await shard.write(decision.records, producer=producer, guard=guard)
         return decision if error is ErrorCode.NONE else CommitDecision(error)
 
     async def fetch_offsets(

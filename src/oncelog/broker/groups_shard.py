@@ -30,6 +30,7 @@ from oncelog.group.effects import (
     WriteGroup,
 )
 from oncelog.group.shard import Shard
+from oncelog.log.state import Guard
 from oncelog.model import Acks, Isolation, Origin, Producer
 from oncelog.ports import Clock
 from oncelog.record.batch import BatchHeader, NewRecord, batches, build_batch, records_of
@@ -201,7 +202,9 @@ class LiveShard:
 
     # --- writing ---
 
-    def write(self, records: Sequence[Entry], *, producer: Producer | None = None) -> Future[ErrorCode]:
+    def write(
+        self, records: Sequence[Entry], *, producer: Producer | None = None, guard: Guard | None = None
+    ) -> Future[ErrorCode]:
         """Appends one batch and applies it. Resolves when it is durable; a refusal resolves at once and changes nothing."""
         if not records:
             return self._last_write
@@ -217,7 +220,7 @@ class LiveShard:
             transactional=producer is not None,
         )
         base_offset = self._partition.log_end_offset
-        appended = self._partition.append(batch, acks=Acks.ALL, origin=Origin.COORDINATOR)
+        appended = self._partition.append(batch, acks=Acks.ALL, origin=Origin.COORDINATOR, guard=guard)
         refusal = _refusal(appended)
         if refusal is not None:
             return resolved(refusal)

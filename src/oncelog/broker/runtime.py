@@ -48,8 +48,8 @@ class Runtime:
             engine, loop, clock, config, self.producer_ids, self.groups, self._background_fault
         )
         self.fetch_sessions = FetchSessions(clock, chance, config.max_incremental_fetch_session_cache_slots)
-        self.supported_features = {"group.version": (0, 1)}
-        self.finalized_features = {"group.version": 1}
+        self.supported_features = {"group.version": (0, 1), "transaction.version": (0, 2)}
+        self.finalized_features = {"group.version": 1, "transaction.version": config.transaction_version}
 
     async def start(self) -> None:
         """Recovers what lasts. When it returns, requests may come."""

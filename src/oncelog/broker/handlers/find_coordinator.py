@@ -3,7 +3,7 @@
 v0  groups only        v1  key type and an error message        v3  flexible        v4  many keys, each with its own error
 v5  TRANSACTION_ABORTABLE        v6  share groups
 A missing internal topic is made now and the client told to ask again (COORDINATOR_NOT_AVAILABLE), as Kafka does.
-Left out: the transaction coordinator and share groups, never available; authorization.
+Left out: share groups, whose coordinator is never available; authorization.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 from oncelog.broker.context import Context
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import ErrorCode
-from oncelog.model import CONSUMER_OFFSETS
+from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -72,7 +72,7 @@ def _error(key: str, key_type: int, version: int, broker: Runtime) -> ErrorCode:
     if key_type == GROUP:
         return _group_coordinator(broker)
     if key_type == TRANSACTION:
-        return transaction_coordinator(broker)
+        return _transaction_coordinator(broker)
     if key_type == SHARE and version >= 6 and SHARE_KEY.fullmatch(key):
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return ErrorCode.INVALID_REQUEST
@@ -86,6 +86,9 @@ def _group_coordinator(broker: Runtime) -> ErrorCode:
     return ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def transaction_coordinator(_broker: Runtime) -> ErrorCode:
-    """The seam: until there is a transaction coordinator its topic is missing for ever."""
+def _transaction_coordinator(broker: Runtime) -> ErrorCode:
+    if TRANSACTION_STATE in broker.engine.topics:
+        return ErrorCode.NONE
+    task = spawn(broker.loop, broker.transactions.ensure_topic(), "create __transaction_state")
+    supervise(task, lambda _, fault: broker.fail(fault))
     return ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -3,19 +3,22 @@
 v2  flexible        v3  the producer id and epoch that the client has        v4  PRODUCER_FENCED (KIP-588)
 v5  TRANSACTION_ABORTABLE
 Without a transactional id everything else in the request is ignored, but for half a producer identity (spec 1.7).
-Left out: transactional ids, which get COORDINATOR_NOT_AVAILABLE; two-phase commit (v6); authorization.
+Left out: two-phase commit (v6); authorization.
 """
 
 from typing import Final
 
 from oncelog.broker.context import Context
 from oncelog.broker.runtime import Runtime
+from oncelog.broker.transactions import Caller
 from oncelog.errors import ErrorCode
-from oncelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from oncelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Producer, ProducerEpoch, ProducerId
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 KEY: Final = 22
 VERSIONS: Final = (0, 5)
+
+FIRST_WITH_FENCED: Final = 4
 
 
 async def handle(request: InitProducerIdRequest, context: Context, broker: Runtime) -> InitProducerIdResponse:
@@ -27,14 +30,27 @@ async def handle(request: InitProducerIdRequest, context: Context, broker: Runti
         return _refused(ErrorCode.INVALID_REQUEST)
     if not 0 < request.transaction_timeout_ms <= broker.config.transaction_max_timeout_ms:
         return _refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-    return await init_transactional(request, context, broker)
+    return await _init_transactional(request, context, broker)
 
 
-async def init_transactional(
-    _request: InitProducerIdRequest, _context: Context, _broker: Runtime
+async def _init_transactional(
+    request: InitProducerIdRequest, context: Context, broker: Runtime
 ) -> InitProducerIdResponse:
     """Rows 7 and 8 of spec 1.7: the transaction coordinator's part."""
-    return _refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    given = None
+    if request.producer_id != NO_PRODUCER_ID:
+        given = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+    answer, producer = await broker.transactions.init(
+        request.transactional_id or "",
+        given,
+        request.transaction_timeout_ms,
+        Caller(context.client_id or "", context.peer_host, context.peer_port),
+    )
+    if answer is not ErrorCode.NONE:
+        if answer is ErrorCode.PRODUCER_FENCED and context.version < FIRST_WITH_FENCED:
+            answer = ErrorCode.INVALID_PRODUCER_EPOCH
+        return _refused(answer)
+    return InitProducerIdResponse(producer_id=producer.id, producer_epoch=producer.epoch)
 
 
 def _refused(error: ErrorCode) -> InitProducerIdResponse:
