@@ -67,6 +67,7 @@ class Story:
             self.live(self.random.randint(1, 120))
             self.down()
             self.up()
+            self.look()
             self.check()
         self.live(50)
         world.stop()
@@ -108,7 +109,8 @@ class Story:
         self.seen.update(self.world.values(committed=True))
 
     def down(self) -> None:
-        self.world.crash(self.mode)
+        """A mode that survives power cuts survives kills too, and a kill that a power cut follows."""
+        self.world.crash("process" if self.random.random() < 0.3 else self.mode)
         for producer in self.producers:
             producer.flying = {sequence: (value, None) for sequence, (value, _) in producer.flying.items()}
 

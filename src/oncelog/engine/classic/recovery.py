@@ -39,7 +39,7 @@ from oncelog.log.state import (
 )
 from oncelog.ports import Disk
 from oncelog.record.aborted import AbortedEntry
-from oncelog.record.batch import CRC_FROM, HEADER_BYTES, MAGIC, BatchHeader, crc_of, read_header
+from oncelog.record.batch import HEADER_BYTES, MAGIC, BatchHeader, crc_of, read_header
 from oncelog.record.checkpoints import LeaderEpoch, decode_leader_epochs
 from oncelog.record.marker import read_marker
 from oncelog.record.snapshot import SnapshotEntry, decode_snapshot, encode_snapshot
@@ -48,7 +48,8 @@ log = logging.getLogger("oncelog.engine")
 
 READ_BYTES: Final = 1 << 20
 REPLACES: Final = ".replaces"  # the base offsets that a .swap takes the place of; the suffixes of its files
-assert CRC_FROM < HEADER_BYTES
+# A file that means nothing without another
+OWNERS: Final = {OFFSET_INDEX: LOG, TIME_INDEX: LOG, TRANSACTION_INDEX: LOG, BATCHES: SNAPSHOT}
 
 
 @dataclass(slots=True)
@@ -320,12 +321,10 @@ def finish_swaps(store: Store, directory: str, names: Sequence[str]) -> list[str
             drop(
                 name
             )  # its .log was not renamed yet and the old segments are whole, or it was and all is done
-    logs = {name.removesuffix(LOG) for name in left if name.endswith(LOG)}
     for name in sorted(left):
         base, dot, suffix = name.partition(".")
-        if dot + suffix in (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX) and base not in logs:
-            drop(name)
-        elif dot + suffix == BATCHES and base + SNAPSHOT not in left:
+        belongs_to = OWNERS.get(dot + suffix)
+        if belongs_to is not None and base + belongs_to not in left:
             drop(name)
     if committed:
         disk.sync_directory(directory)
