@@ -59,6 +59,7 @@ class _Node:
             self.cache[:] = self.durable
         else:
             start = self._first_unsafe()
+            self.cache[:start] = self.durable[:start]  # where a sync failed the two differ
             kept = random.randint(start, len(self.cache))
             del self.cache[kept:]
             for at in range(start, kept, SECTOR_BYTES):

@@ -1,0 +1,269 @@
+"""The real disk and the one in memory: what each keeps, and what they do when the machine says no."""
+
+import errno
+import os
+import pathlib
+import threading
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import TypeVar
+
+import pytest
+
+from oncelog.engine import disk as disk_module
+from oncelog.engine.disk import RealDisk
+from oncelog.engine.memory import MemoryDisk
+from oncelog.errors import StorageFault
+from oncelog.ports import Bytes, Disk
+from oncelog.sim.loop import VirtualLoop
+from oncelog.tasks import Future
+
+T = TypeVar("T")
+
+
+class Threads(VirtualLoop):
+    """in_thread as in production: in another thread, the answer in ours."""
+
+    def in_thread(self, run: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        outcome: list[T | BaseException] = []
+
+        def work() -> None:
+            try:
+                outcome.append(run())
+            except StorageFault as fault:
+                outcome.append(fault)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        if isinstance(outcome[0], BaseException):
+            future.set_error(outcome[0])
+        else:
+            future.set_result(outcome[0])
+        return future
+
+
+def real(path: pathlib.Path, limit: int | None = None) -> RealDisk:
+    return RealDisk(str(path), Threads(Random(0)), open_files_limit=limit)
+
+
+def memory(seed: int = 0) -> MemoryDisk:
+    return MemoryDisk(Threads(Random(seed)), Random(seed))
+
+
+def descriptors() -> int:
+    return sum(1 for _ in pathlib.Path("/proc/self/fd").iterdir())
+
+
+@pytest.fixture(params=["real", "memory"])
+def disk(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Disk:
+    return real(tmp_path) if request.param == "real" else memory()
+
+
+def test_files_are_written_read_cut_and_renamed(disk: Disk) -> None:
+    disk.make_directory("d")
+    file = disk.open("d/f", create=True)
+    file.append((b"ab", memoryview(b"cde")))
+    file.append((bytearray(b"f"),))
+    assert (file.size(), file.read(1, 3), file.read(4, 100)) == (6, b"bcd", b"ef")
+    file.write_at(1, b"XY")
+    file.write_at(8, b"z")
+    assert file.read(0, 100) == b"aXYdef\0\0z"
+    file.truncate(2)
+    file.append((b"!",))
+    assert file.read(0, 100) == b"aX!"
+    disk.sync([file]).result()
+    disk.sync_now([file])
+    disk.sync_directory("d")
+    disk.rename("d/f", "d/g")
+    assert disk.list("d") == ["g"]
+    assert disk.open("d/g").read(0, 9) == b"aX!"
+    disk.remove("d/nothing")
+    disk.remove("d")
+    assert not disk.exists("d")
+    assert disk.list("d") == []
+    assert disk.free_bytes() > 0
+
+
+def test_many_pieces_are_one_append(disk: Disk) -> None:
+    file = disk.open("f", create=True)
+    pieces = [bytes([at % 256]) * 3 for at in range(3000)]  # more than one writev takes
+    file.append(pieces)
+    assert file.read(0, 10_000) == b"".join(pieces)
+
+
+def test_more_files_than_descriptors(tmp_path: pathlib.Path) -> None:
+    disk = real(tmp_path, limit=8)
+    files = [disk.open(f"f{at}", create=True) for at in range(200)]
+    before = descriptors()
+    for turn in range(3):
+        for at, file in enumerate(files):
+            file.append((f"{at}/{turn};".encode(),))
+    assert descriptors() <= before + 8
+    disk.sync(files).result()
+    for at, file in enumerate(files):
+        assert file.read(0, 100) == f"{at}/0;{at}/1;{at}/2;".encode()
+    disk.close()
+    assert descriptors() < before
+
+
+def test_a_second_process_is_refused(tmp_path: pathlib.Path) -> None:
+    first = real(tmp_path)
+    with pytest.raises(StorageFault, match="another process uses this data directory"):
+        real(tmp_path)
+    first.close()
+    real(tmp_path).close()
+
+
+def test_a_directory_that_cannot_be_used_is_named(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageFault, match="file: cannot be used as data directory"):
+        real(tmp_path / "file")
+
+
+def test_b55_a_short_write_is_continued(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = os.pwritev
+
+    def few(descriptor: int, pieces: Sequence[Bytes], at: int) -> int:
+        return written(descriptor, [bytes(b"".join(pieces)[:5])], at)
+
+    disk = real(tmp_path)
+    file = disk.open("f", create=True)
+    monkeypatch.setattr(disk_module.os, "pwritev", few)
+    file.append((b"abc", b"", b"defgh", b"ijklmnopq"))
+    assert file.read(0, 99) == b"abcdefghijklmnopq"
+
+
+def test_b55_a_full_disk_cuts_the_append_off_and_ends_all_writing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = os.pwritev
+    left = 7
+
+    def full(descriptor: int, pieces: Sequence[Bytes], at: int) -> int:
+        nonlocal left
+        data = b"".join(pieces)[:left]
+        if not data:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left -= len(data)
+        return written(descriptor, [data], at)
+
+    disk = real(tmp_path)
+    file = disk.open("f", create=True)
+    monkeypatch.setattr(disk_module.os, "pwritev", full)
+    file.append((b"abcd",))
+    with pytest.raises(StorageFault, match="f failed: No space left on device"):
+        file.append((b"efgh",))
+    assert (tmp_path / "f").read_bytes() == b"abcd"
+    for again in (
+        lambda: file.append((b"x",)),
+        lambda: file.write_at(0, b"x"),
+        lambda: file.truncate(0),
+        lambda: disk.sync_now([file]),
+        lambda: disk.sync([file]).result(),
+        lambda: disk.sync_directory(""),
+        lambda: disk.rename("f", "g"),
+        lambda: disk.open("g", create=True),
+    ):
+        with pytest.raises(StorageFault, match="No space left"):
+            again()
+    assert file.read(0, 9) == b"abcd"
+
+
+def test_rule_6_a_failed_sync_is_never_tried_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+
+    def broken(descriptor: int) -> None:
+        calls.append(descriptor)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    disk = real(tmp_path)
+    file = disk.open("f", create=True)
+    file.append((b"abcd",))
+    monkeypatch.setattr(disk_module.os, "fdatasync", broken)
+    for _ in range(3):
+        with pytest.raises(StorageFault, match=r"fdatasync of .*/f failed: Input/output error"):
+            disk.sync([file]).result()
+    assert len(calls) == 1
+
+
+# A machine without power
+
+
+def test_kill_9_keeps_the_page_cache() -> None:
+    disk = memory()
+    file = disk.open("f", create=True)
+    file.append((b"abc",))
+    disk.crash("process")
+    assert disk.open("f").read(0, 9) == b"abc"
+    with pytest.raises(StorageFault, match="opened before the crash"):
+        file.size()
+
+
+def test_a_power_cut_keeps_what_was_synced_and_may_tear_the_rest() -> None:
+    lengths: set[int] = set()
+    torn = 0
+    for seed in range(200):
+        disk = memory(seed)
+        file = disk.open("f", create=True)
+        disk.sync_directory("")
+        file.append((b"a" * 1000,))
+        disk.sync_now([file])
+        file.append((b"b" * 2000,))
+        disk.crash("power")
+        data = disk.open("f").read(0, 9999)
+        assert data[:1000] == b"a" * 1000
+        lengths.add(len(data))
+        torn += data[1000:] != b"b" * (len(data) - 1000)
+    assert min(lengths) < 1100
+    assert max(lengths) > 2900
+    assert torn > 20
+
+
+def test_b53_an_entry_is_only_there_after_its_directory_was_synced() -> None:
+    found = {"new": 0, "renamed": 0}
+    for seed in range(50):
+        disk = memory(seed)
+        disk.make_directory("d")
+        disk.sync_directory("")
+        old = disk.open("d/old", create=True)
+        old.append((b"x",))
+        disk.sync_now([old])
+        disk.sync_directory("d")
+        disk.rename("d/old", "d/renamed")
+        disk.sync_now([disk.open("d/new", create=True)])
+        disk.crash("power")
+        names = disk.list("d")
+        assert ("old" in names) != ("renamed" in names)  # a rename happens or does not
+        found["new"] += "new" in names
+        found["renamed"] += "renamed" in names
+    assert 0 < found["new"] < 50
+    assert 0 < found["renamed"] < 50
+
+
+def test_a_failed_sync_loses_the_pages_for_good() -> None:
+    disk = memory()
+    file = disk.open("f", create=True)
+    disk.sync_directory("")
+    file.append((b"abc",))
+    disk.faults.syncs_until_error = 1
+    with pytest.raises(StorageFault, match="fdatasync of f failed: Input/output error"):
+        disk.sync_now([file])
+    disk.fault = None  # as if somebody believed that a second try helps
+    disk.sync_now([file])
+    disk.crash("power")
+    assert disk.open("f").read(0, 9) == b"\0\0\0"
+
+
+def test_faults_meet_only_the_paths_that_they_name() -> None:
+    disk = memory()
+    disk.faults.space_left_bytes = 4
+    disk.faults.only_paths_with = ".txnindex"
+    disk.open("a.log", create=True).append((b"123456",))
+    file = disk.open("a.txnindex", create=True)
+    with pytest.raises(StorageFault, match="No space left"):
+        file.append((b"123456",))
+    assert file.size() == 0
