@@ -189,6 +189,7 @@ class LiveShard:
         log.error("groups.reload partition=%s-%d why=%s", self._partition.topic, self._partition.index, why)
         self._drop_all(ErrorCode.NOT_COORDINATOR)
         self.state = Shard()
+        self._last_write = resolved(ErrorCode.NONE)
         self.load()
 
     def _drop_all(self, error: ErrorCode) -> None:
