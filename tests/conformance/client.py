@@ -122,7 +122,11 @@ class Client:
     def _last_words(self) -> str:
         self._errors.seek(0)
         errors = self._errors.read().decode(errors="replace")[-4000:]
-        return f"its last events: {json.dumps(self.events[-6:])[:4000]}\nits stderr: {errors}"
+        return f"its last events: {[_brief(event) for event in self.events[-8:]]}\nits stderr: {errors}"
+
+    def summary(self) -> str:
+        """Where it stands, for the message of a wait that failed."""
+        return f"{self.kind.name} has {self.assigned()} and {len(self.records())} records; {self._last_words()}"
 
     def close(self) -> None:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -145,6 +149,13 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _brief(event: Event) -> Event:
+    """Records by partition and offset only."""
+    if event["event"] != "records":
+        return event
+    return {"event": "records", "records": [f"{record[0]}@{record[1]}" for record in event["records"]]}
 
 
 def numbered(first: int, count: int) -> list[tuple[int, str, str]]:

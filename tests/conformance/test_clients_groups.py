@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.conformance.client import Client, Kind, by_partition, expected, numbered
+from tests.conformance.client import Client, ClientFailed, Kind, by_partition, expected, numbered
 from tests.conformance.kinds import KINDS
 from tests.conformance.wire import batches
 from tests.toolchains import Missing, leave_out
@@ -59,7 +59,10 @@ class Story:
                 member.committed() for member in members
             )
 
-        members[0].wait(f"{len(self.sent)} records in the group", done)
+        try:
+            members[-1].wait(f"{len(self.sent)} records in the group", done)
+        except ClientFailed as why:
+            raise ClientFailed("\n".join([str(why), *(member.summary() for member in members[:-1])])) from None
 
     def check(self, *members: Client) -> None:
         """Exactly what was sent, in order within each partition, at the offsets that were acknowledged."""
