@@ -1,5 +1,6 @@
 """The client's connection: versions, frames, time, and what it says when something goes wrong."""
 
+import signal
 import socket
 import struct
 import threading
@@ -116,6 +117,35 @@ def test_a_late_answer_is_never_taken_for_the_next_one() -> None:
         with pytest.raises(TimedOut, match=r"Heartbeat v4: no answer of broker .* in time"):
             connection.send(HeartbeatRequest(), timeout_ms=50)
         assert not connection.is_open
+
+
+def test_an_interrupt_closes_the_connection() -> None:
+    def hang(_: object, __: int) -> HeartbeatResponse:
+        raise Hang
+
+    def interrupt(_: int, __: object) -> None:
+        raise KeyboardInterrupt
+
+    with ScriptedBroker() as broker, Connection(Address("127.0.0.1", broker.port)) as connection:
+        broker.answers[12] = hang
+        connection.offered()
+        previous = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                connection.send(HeartbeatRequest())
+        finally:
+            signal.signal(signal.SIGALRM, previous)
+        assert not connection.is_open
+
+
+def test_a_restarted_broker_is_connected_to_again_without_a_fault() -> None:
+    with ScriptedBroker() as broker, Connection(Address("127.0.0.1", broker.port)) as connection:
+        broker.answers[12] = lambda _, __: HeartbeatResponse(error_code=27)
+        connection.send(HeartbeatRequest())
+        broker.hang_up()
+        assert connection.send(HeartbeatRequest(), HeartbeatResponse).error_code == 27
+        assert [each.key for each in broker.asked] == [18, 12, 18, 12]
 
 
 def _speaks(data: bytes) -> tuple[socket.socket, threading.Thread]:

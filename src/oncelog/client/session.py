@@ -60,7 +60,9 @@ class Connection:
         return self._socket is not None
 
     def connect(self) -> None:
-        """Opens the connection if it is not open; says nothing to the broker yet."""
+        """Opens the connection if it is not open, or if the broker ended it since; says nothing to the broker yet."""
+        if self._socket is not None and self._has_ended(self._socket):
+            self.close()
         if self._socket is not None:
             return
         try:
@@ -72,6 +74,17 @@ class Connection:
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = opened
         self._offered = None  # a restarted broker may be another version
+
+    def _has_ended(self, opened: socket.socket) -> bool:
+        """Between two requests nothing may arrive: the end of the stream does, after a restart of the broker."""
+        opened.settimeout(0)
+        try:
+            opened.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
 
     def close(self) -> None:
         if self._socket is not None:
@@ -210,6 +223,9 @@ class Connection:
         except OSError as fault:
             self.close()
             raise Unreachable(f"{asked}: connection to {self} broke: {fault.strerror or fault}") from None
+        except BaseException:  # an interrupt: half a request is out
+            self.close()
+            raise
 
     def _read_frame(self, asked: str, deadline: float) -> bytes | None:
         head = self._read(asked, 4, deadline)
@@ -244,6 +260,9 @@ class Connection:
         except OSError as fault:
             self.close()
             raise Unreachable(f"{asked}: connection to {self} broke: {fault.strerror or fault}") from None
+        except BaseException:  # an interrupt: the answer would be taken for that of the next request
+            self.close()
+            raise
         if len(pieces) == size:
             return bytes(pieces)
         self.close()
