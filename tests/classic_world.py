@@ -10,9 +10,10 @@ from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.disk import RealDisk
 from oncelog.engine.memory import MemoryDisk
 from oncelog.engine.port import Appended, Read, Refused
+from oncelog.log.state import Guard, begin_verification
 from oncelog.model import Acks, Isolation, Origin
 from oncelog.ports import Disk
-from oncelog.record.batch import NewRecord, build_batch, records_of
+from oncelog.record.batch import NewRecord, build_batch, read_header, records_of
 from oncelog.record.batch import batches as each_batch
 from oncelog.sim.loop import SeededChance, VirtualClock, VirtualLoop
 from oncelog.tasks import Future, spawn
@@ -93,6 +94,22 @@ class World:
 
     def put(self, *values: bytes | str, **header: Any) -> Appended:
         found = self.send(batch_of(*values, now=self.clock.wall_ms(), **header))
+        assert isinstance(found, Appended), found
+        return found
+
+    def put_verified(self, batch: bytes) -> Appended:
+        """As the transaction coordinator lets the first batch of a transaction pass: with a guard."""
+        header, part = read_header(batch), self.part()
+        guard = begin_verification(
+            part.state,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            supports_epoch_bump=False,
+            now=self.clock.wall_ms(),
+        )
+        assert guard is None or isinstance(guard, Guard)
+        found = self.run(part.append(batch, acks=Acks.ALL, guard=guard))
         assert isinstance(found, Appended), found
         return found
 

@@ -14,9 +14,7 @@ from oncelog.engine.classic.segment import (
 )
 from oncelog.engine.port import AbortedTransaction, Appended, Refused
 from oncelog.errors import CorruptLog, ErrorCode
-from oncelog.log.state import Guard, begin_verification
-from oncelog.model import Acks, Origin
-from oncelog.record.batch import read_header
+from oncelog.model import Origin
 from tests.classic_world import World, batch_of
 
 FIRST_LOG = f"t-0/{file_name(0, LOG)}"
@@ -179,7 +177,7 @@ def fill_with_transactions(world: World) -> None:
                 "x" * 100, now=world.clock.wall_ms(), producer_id=producer_id, producer_epoch=0,
                 base_sequence=round_number, transactional=True,
             )  # fmt: skip
-            append_verified(world, batch)
+            world.put_verified(batch)
         world.put("plain", producer_id=9, producer_epoch=1, base_sequence=round_number)
         if round_number % 3 != 1:
             for producer_id in (8, 7):
@@ -188,19 +186,6 @@ def fill_with_transactions(world: World) -> None:
                     commit=round_number % 3 == 0 and producer_id == 7, transaction_version=1,
                 )  # fmt: skip
                 assert isinstance(world.run(end), Appended)
-
-
-def append_verified(world: World, batch: bytes) -> Appended:
-    """As the coordinator lets a transaction's first batch pass: with a guard."""
-    header, part = read_header(batch), world.part()
-    guard = begin_verification(
-        part.state, header.producer_id, header.producer_epoch, header.base_sequence,
-        supports_epoch_bump=False, now=world.clock.wall_ms(),
-    )  # fmt: skip
-    assert guard is None or isinstance(guard, Guard)
-    found = world.run(part.append(batch, acks=Acks.ALL, guard=guard))
-    assert isinstance(found, Appended), found
-    return found
 
 
 def test_replay_equals_live_state_after_any_crash() -> None:
@@ -322,8 +307,7 @@ def test_orphans_and_half_written_files_go() -> None:
 def test_aborted_list_after_recovery_is_rebuilt_when_the_index_is_lost() -> None:
     world = World().start()
     world.topic()
-    append_verified(
-        world,
+    world.put_verified(
         batch_of(
             "x",
             now=world.clock.wall_ms(),
