@@ -2,14 +2,16 @@
 
 1 write the record   2 evolve the state in memory   3 write the markers, then Complete   4 answer
 With end.txn.reply=complete (the default) 4 comes last; with prepared, Kafka's timing, it comes before 3.
-Requests for one transactional id take turns. What was checked is still true when it is used, for nothing is awaited
-between a decision and its write, and the state in memory changes only after the write is durable.
+Requests for one transactional id take turns for 1 and 2; during 3 they are told CONCURRENT_TRANSACTIONS, as Kafka does.
+What was checked is still true when it is used, for nothing is awaited between a decision and its write, and the state in
+memory changes only after the write is durable. A transition that began is carried through even if its client goes away:
+half of one would leave the memory behind the log.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
@@ -40,7 +42,7 @@ from oncelog.record.txn_state import (
     encode_key,
     encode_value,
 )
-from oncelog.tasks import Loop, Timer, Turns, sleep, spawn, supervise
+from oncelog.tasks import Future, Loop, Task, Timer, Turns, resolved, sleep, spawn, supervise
 from oncelog.txn.coordinator import (
     NOBODY,
     Decision,
@@ -54,13 +56,14 @@ from oncelog.txn.coordinator import (
     is_expired,
     is_timed_out,
 )
-from oncelog.txn.state import ENDING, TV1, State, Txn
+from oncelog.txn.state import ENDING, TV1, TV2, State, Txn
 
 log = logging.getLogger("oncelog.transactions")
+T = TypeVar("T")
 
 READ_BYTES: Final = 5 * 1024 * 1024
 MARKER_RETRY_MS: Final = 20
-TOMBSTONES_PER_BATCH: Final = 1000
+TOMBSTONES_LIMIT_BYTES: Final = 65_536  # of keys in one batch: far below any max.message.bytes (B33)
 
 # How a failed write of our log is answered (TX-2).
 WRITE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
@@ -73,8 +76,46 @@ WRITE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-# A marker that got this will never be accepted: somebody newer owns the transaction (2.8).
+# What becomes of a partition by the answer to its marker (2.8). What is in none of the three is our own bug: it is
+# logged, and the transaction is not completed, because a partition may still hold it open.
+MARKER_DONE: Final = frozenset(
+    {ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION}
+)
+MARKER_AGAIN: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
 MARKER_STOPS: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+
+
+class LostWrite(Exception):
+    """Raised by `Points.reach` at before_marker: this one write is lost, and the coordinator tries again."""
+
+
+class Points:
+    """Named places in the life of a transaction where a test may wait, kill the broker or lose a write.
+
+    `reach` is awaited at each; nothing goes on for that transaction until it returns. Here it does nothing; put an
+    object of a subclass into `TransactionCoordinator.points`. `partition` is given for markers only.
+
+    after_ongoing         the Ongoing record of a first or further partition is durable; its request is not answered
+    after_prepare_commit  the decision is durable (after_prepare_abort: the other one), no marker is written, nobody
+                          is answered
+    before_marker         one partition's marker is about to be written; LostWrite may be raised
+    after_marker          it is durable
+    before_complete       every partition has its marker
+    after_complete        the Complete record is written; with end.txn.reply=complete nobody is answered yet
+    """
+
+    async def reach(
+        self, point: str, transactional_id: str, partition: TopicPartition | None = None
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +140,24 @@ class Bump:
 class _Entry:
     """One transactional id in memory."""
 
-    __slots__ = ("bump", "pending", "turns", "txn")
+    __slots__ = ("_turns", "bump", "left", "pending", "txn")
 
     def __init__(self, txn: Txn | None = None) -> None:
         self.txn = txn
-        self.pending: State | None = None  # Complete* while markers are under way after the answer (TX-13)
-        self.turns = Turns()
+        self.pending: State | None = None  # Complete* during the markers (TX-13), Dead while it expires
+        self.left: dict[TopicPartition, None] | None = None  # partitions that still await their marker
         self.bump: Bump | None = None
+        self._turns: Turns | None = None  # made when first used: most of many ids are idle
+
+    @property
+    def turns(self) -> Turns:
+        if self._turns is None:
+            self._turns = Turns()
+        return self._turns
+
+    @property
+    def in_use(self) -> bool:
+        return self._turns is not None and self._turns.taken
 
 
 class TransactionCoordinator:
@@ -131,7 +183,9 @@ class TransactionCoordinator:
         self._entries: dict[str, _Entry] = {}
         self._ongoing: dict[str, None] = {}  # those that a timeout may meet, in the order of their opening
         self._timers: list[Timer] = []
-        self._version = TV1 if config.transaction_version < 2 else 2
+        self._creating: Task[None] | None = None
+        self._version = TV1 if config.transaction_version < 2 else TV2
+        self.points = Points()
 
     # ---- start and stop
 
@@ -146,8 +200,7 @@ class TransactionCoordinator:
             txn = entry.txn
             assert txn is not None
             if txn.state in ENDING:
-                entry.pending = _complete_state(txn.state)
-                self._finish_later(transactional_id, entry)
+                self._finish(entry)
             elif txn.state is State.ONGOING:
                 self._ongoing[transactional_id] = None
                 if self._config.recovery_ongoing == "abort":
@@ -163,10 +216,15 @@ class TransactionCoordinator:
         for timer in self._timers:
             timer.cancel()
 
-    async def ensure_topic(self) -> bool:
-        """Makes __transaction_state if it is missing; tells whether it was there before."""
+    async def ensure_topic(self) -> None:
+        """Makes __transaction_state if it is missing; whoever comes meanwhile waits for the same."""
         if TRANSACTION_STATE in self._engine.topics:
-            return True
+            return
+        if self._creating is None or self._creating.done():
+            self._creating = spawn(self._loop, self._create_topic(), "create __transaction_state")
+        await self._creating
+
+    async def _create_topic(self) -> None:
         await self._engine.create_topic(
             TRANSACTION_STATE,
             self._config.transaction_state_log_num_partitions,
@@ -175,7 +233,6 @@ class TransactionCoordinator:
                 "segment.bytes": str(self._config.transaction_state_log_segment_bytes),
             },
         )
-        return False
 
     async def _load(self, partition: Partition) -> None:
         offset = partition.log_start_offset
@@ -207,9 +264,15 @@ class TransactionCoordinator:
         self, transactional_id: str, given: Producer | None, timeout_ms: int, caller: Caller
     ) -> tuple[ErrorCode, Producer]:
         """InitProducerId with a transactional id, after the checks of spec 1.7."""
+        return await self._whole(self._init(transactional_id, given, timeout_ms, caller), "init")
+
+    async def _init(
+        self, transactional_id: str, given: Producer | None, timeout_ms: int, caller: Caller
+    ) -> tuple[ErrorCode, Producer]:
         entry = self._entries.get(transactional_id)
         if entry is None:
             entry = self._entries[transactional_id] = _Entry()  # racing creators share it
+        ended: Future[None] | None = None
         async with entry.turns:
             before = entry.txn
             decision = await self._decide(
@@ -225,33 +288,52 @@ class TransactionCoordinator:
                 )
             )
             error = await self._obey(entry, decision)
-            if entry.txn is None:  # B34: nothing was written, so there is nothing to remember
-                del self._entries[transactional_id]
             if error is not ErrorCode.NONE:
-                return error, NOBODY
+                return (
+                    error,
+                    NOBODY,
+                )  # a first write that failed leaves an entry without a state: unknown (B34)
             if decision.record is not None and (
                 before is None or before.producer != decision.record.producer
             ):
                 self._remember_bump(entry, "new instance", caller)
             if decision.record is not None and decision.record.state in ENDING:
-                await self._finish_or_leave(transactional_id, entry)
-            return decision.answer, decision.producer
+                self._ongoing.pop(transactional_id, None)
+                ended = await self._decided(entry)
+        if ended is not None:
+            await ended
+        return decision.answer, decision.producer
 
     async def add_partitions(
         self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition], version: int
     ) -> ErrorCode:
+        """AddPartitionsToTxn, AddOffsetsToTxn, and the implicit add of Produce v12 and TxnOffsetCommit v5."""
+        return await self._whole(
+            self._add_partitions(transactional_id, producer, list(partitions), version), "add partitions"
+        )
+
+    async def _add_partitions(
+        self, transactional_id: str, producer: Producer, partitions: list[TopicPartition], version: int
+    ) -> ErrorCode:
         entry = self._entries.get(transactional_id)
         if entry is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        wanted = list(partitions)
         async with entry.turns:
             decision = decide_add(
-                entry.txn, producer, wanted, version=version, now=self._clock.wall_ms(), pending=entry.pending
+                entry.txn,
+                producer,
+                partitions,
+                version=version,
+                now=self._clock.wall_ms(),
+                pending=entry.pending,
             )
             error = await self._obey(entry, decision)
-            if error is ErrorCode.NONE and decision.record is not None:
+            if error is not ErrorCode.NONE:
+                return error
+            if decision.record is not None:
                 self._ongoing[transactional_id] = None
-            return error if error is not ErrorCode.NONE else decision.answer
+                await self.points.reach("after_ongoing", transactional_id)
+            return decision.answer
 
     def verify(
         self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition]
@@ -264,9 +346,15 @@ class TransactionCoordinator:
         self, transactional_id: str, producer: Producer, *, commit: bool, version: int
     ) -> tuple[ErrorCode, Producer]:
         """EndTxn."""
+        return await self._whole(self._end(transactional_id, producer, commit, version), "end")
+
+    async def _end(
+        self, transactional_id: str, producer: Producer, commit: bool, version: int
+    ) -> tuple[ErrorCode, Producer]:
         entry = self._entries.get(transactional_id)
         if entry is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING, NOBODY
+        ended: Future[None] | None = None
         async with entry.turns:
             decision = await self._decide(
                 lambda fresh_id: decide_end(
@@ -284,12 +372,21 @@ class TransactionCoordinator:
                 return error, NOBODY
             if decision.record is not None:
                 self._ongoing.pop(transactional_id, None)
-                await self._finish_or_leave(transactional_id, entry)
-            return decision.answer, decision.producer
+                ended = await self._decided(entry)
+        if ended is not None:
+            await ended
+        return decision.answer, decision.producer
 
     def get(self, transactional_id: str) -> Txn | None:
         entry = self._entries.get(transactional_id)
         return None if entry is None else entry.txn
+
+    def awaiting_marker(self, transactional_id: str) -> tuple[TopicPartition, ...]:
+        """The partitions of its transaction; once that is decided, those without their marker."""
+        entry = self._entries.get(transactional_id)
+        if entry is None or entry.txn is None:
+            return ()
+        return entry.txn.partitions if entry.left is None else tuple(entry.left)
 
     def bump_of(self, transactional_id: str) -> Bump | None:
         entry = self._entries.get(transactional_id)
@@ -299,6 +396,13 @@ class TransactionCoordinator:
         return [entry.txn for entry in self._entries.values() if entry.txn is not None]
 
     # ---- obeying a decision
+
+    async def _whole(self, transition: Coroutine[Any, Any, T], name: str) -> T:
+        """Awaits a transition that goes on by itself when the caller is cancelled: its client closed the connection."""
+        task = spawn(self._loop, transition, name)
+        if not task.done():
+            supervise(task, self._on_fault)
+        return await task
 
     async def _decide(self, decide: Callable[[ProducerId | None], Decision]) -> Decision:
         """Decides, and once more with a fresh producer id where the rules need one."""
@@ -333,61 +437,85 @@ class TransactionCoordinator:
 
     # ---- markers, then Complete
 
-    async def _finish_or_leave(self, transactional_id: str, entry: _Entry) -> None:
-        """With end.txn.reply=complete the caller's answer waits for the end; else the end comes after the answer."""
+    async def _decided(self, entry: _Entry) -> Future[None]:
+        """A Prepare record is durable: its end is certain now. The future is what the answer has to wait for."""
+        txn = entry.txn
+        assert txn is not None
+        entry.pending = _complete_state(txn.state)
+        point = "after_prepare_commit" if txn.state is State.PREPARE_COMMIT else "after_prepare_abort"
+        await self.points.reach(point, txn.transactional_id)
         if self._config.end_txn_reply == "complete":
-            await self._finish(entry)
-        else:
-            assert entry.txn is not None
-            entry.pending = _complete_state(entry.txn.state)
-            self._finish_later(transactional_id, entry)
+            return self._finish(entry)
+        return self._finish_after_answer(entry)
 
-    def _finish_later(self, transactional_id: str, entry: _Entry) -> None:
-        async def finish() -> None:
-            async with entry.turns:
-                await self._finish(entry)
+    def _finish_after_answer(self, entry: _Entry) -> Future[None]:
+        def finish() -> None:
+            self._finish(entry)
 
-        supervise(spawn(self._loop, finish(), f"finish {transactional_id}"), self._on_fault)
+        self._loop.call_soon(finish)
+        return resolved(None)
 
-    async def _finish(self, entry: _Entry) -> None:
-        """Writes what is left of the markers until each partition has one or is gone (2.8), then Complete (TX-14)."""
+    def _finish(self, entry: _Entry) -> Future[None]:
+        """Begins the end of a decided transaction; resolves when it is complete, or will never be by us."""
         prepared = entry.txn
         assert prepared is not None
-        left = prepared.partitions
+        entry.pending = _complete_state(prepared.state)
+        entry.left = dict.fromkeys(prepared.partitions)
+        task = spawn(
+            self._loop, self._write_end(entry, prepared, entry.left), f"end {prepared.transactional_id}"
+        )
+        supervise(task, self._on_fault)
+        return task
+
+    async def _write_end(self, entry: _Entry, prepared: Txn, left: dict[TopicPartition, None]) -> None:
+        """Writes markers until each partition has one or is gone (2.8), then Complete (TX-14).
+
+        Nobody changes the entry meanwhile: its pending state refuses them.
+        """
         while left:
             outcomes = [(each, spawn(self._loop, self._end_partition(each, prepared))) for each in left]
-            again: list[TopicPartition] = []
             for each, outcome in outcomes:
                 error = await outcome
-                if error in MARKER_STOPS:
+                if error in MARKER_DONE:
+                    del left[each]
+                elif error not in MARKER_AGAIN:  # a newer owner ends it (MARKER_STOPS), or nobody can
                     log.error(
-                        "txn.marker_fenced transactional_id=%r partition=%s", prepared.transactional_id, each
+                        "txn.marker_refused transactional_id=%r partition=%s error=%s",
+                        prepared.transactional_id,
+                        each,
+                        error.name,
                     )
-                    entry.pending = _complete_state(prepared.state)  # a newer owner finishes it
                     return
-                if error is not ErrorCode.NONE:
-                    again.append(each)
-            left = tuple(again)
             if left:
                 await sleep(self._loop, MARKER_RETRY_MS)
+        await self.points.reach("before_complete", prepared.transactional_id)
         done = completed(prepared, self._clock.wall_ms())
         # Recovery would write the markers and Complete again, so nobody waits for this one to be durable.
         while await self._write(done, Acks.LEADER) is not ErrorCode.NONE:
             await sleep(self._loop, MARKER_RETRY_MS)
         entry.txn = evolve(prepared, done)
+        entry.left = None
         entry.pending = None
+        await self.points.reach("after_complete", prepared.transactional_id)
 
     async def _end_partition(self, where: TopicPartition, prepared: Txn) -> ErrorCode:
         topic = self._engine.topics.get(where.topic)
         if topic is None or where.partition >= len(topic.partitions):
             return ErrorCode.NONE  # the topic was deleted: nothing is left to be ended (V58)
-        return await self.write_marker(
+        try:
+            await self.points.reach("before_marker", prepared.transactional_id, where)
+        except LostWrite:
+            return ErrorCode.REQUEST_TIMED_OUT
+        error = await self.write_marker(
             where,
             prepared.producer,
             coordinator_epoch=self._coordinator_epoch(prepared.transactional_id),
             commit=prepared.state is State.PREPARE_COMMIT,
             transaction_version=prepared.client_version,
         )
+        if error is ErrorCode.NONE:
+            await self.points.reach("after_marker", prepared.transactional_id, where)
+        return error
 
     async def write_marker(
         self,
@@ -444,71 +572,88 @@ class TransactionCoordinator:
                 self._abort_later(transactional_id, "timeout")
 
     def _abort_later(self, transactional_id: str, cause: str) -> None:
-        async def abort() -> None:
-            entry = self._entries.get(transactional_id)
-            if entry is None:
-                return
-            async with entry.turns:
-                txn = entry.txn
-                if txn is None or (cause == "timeout" and not is_timed_out(txn, self._clock.wall_ms())):
-                    return
-                decision = await self._decide(
-                    lambda fresh_id: decide_abort(
-                        txn,
-                        now=self._clock.wall_ms(),
-                        server_version=self._version,
-                        fresh_id=fresh_id,
-                        pending=entry.pending,
-                    )
-                )
-                if await self._obey(entry, decision) is ErrorCode.NONE and decision.record is not None:
-                    self._ongoing.pop(transactional_id, None)
-                    self._remember_bump(entry, cause, None)
-                    log.info("txn.aborted transactional_id=%r cause=%s", transactional_id, cause)
-                    await self._finish_or_leave(transactional_id, entry)
+        supervise(
+            spawn(self._loop, self._abort(transactional_id, cause), f"abort {transactional_id}"),
+            self._on_fault,
+        )
 
-        supervise(spawn(self._loop, abort(), f"abort {transactional_id}"), self._on_fault)
+    async def _abort(self, transactional_id: str, cause: str) -> None:
+        """Ends an ongoing transaction without its producer, whom that fences. If it cannot, the next sweep tries again."""
+        entry = self._entries.get(transactional_id)
+        if entry is None:
+            return
+        async with entry.turns:
+            txn = entry.txn
+            if txn is None or (cause == "timeout" and not is_timed_out(txn, self._clock.wall_ms())):
+                return
+            decision = await self._decide(
+                lambda fresh_id: decide_abort(
+                    txn,
+                    now=self._clock.wall_ms(),
+                    server_version=self._version,
+                    fresh_id=fresh_id,
+                    pending=entry.pending,
+                )
+            )
+            error = await self._obey(entry, decision)
+            if error is not ErrorCode.NONE or decision.record is None:
+                return
+            self._ongoing.pop(transactional_id, None)
+            self._remember_bump(entry, cause, None)
+            log.info("txn.aborted transactional_id=%r cause=%s", transactional_id, cause)
+            await self._decided(entry)
 
     def _sweep_expired(self) -> None:
         supervise(spawn(self._loop, self._expire(), "expire transactional ids"), self._on_fault)
 
     async def _expire(self) -> None:
         """Tombstones for ids idle too long, in batches of bounded size (B33); a failed write forgets nothing (B32)."""
+        topic = self._engine.topics.get(TRANSACTION_STATE)
+        if topic is None:
+            return
         now = self._clock.wall_ms()
         idle_ms = self._config.transactional_id_expiration_ms
         by_partition: dict[int, list[str]] = {}
         for transactional_id, entry in self._entries.items():
-            if entry.txn is not None and entry.pending is None and is_expired(entry.txn, now, idle_ms):
-                at = coordinator_partition(
-                    transactional_id, self._config.transaction_state_log_num_partitions
-                )
+            if self._may_expire(entry, now, idle_ms):
+                at = coordinator_partition(transactional_id, len(topic.partitions))
                 by_partition.setdefault(at, []).append(transactional_id)
         for at, expired in sorted(by_partition.items()):
-            for start in range(0, len(expired), TOMBSTONES_PER_BATCH):
-                await self._tombstone(at, expired[start : start + TOMBSTONES_PER_BATCH], now, idle_ms)
+            some: list[str] = []
+            size = 0
+            for transactional_id in expired:
+                some.append(transactional_id)
+                size += len(transactional_id)
+                if size >= TOMBSTONES_LIMIT_BYTES:
+                    await self._tombstone(topic.partitions[at], some, now, idle_ms)
+                    some, size = [], 0
+            await self._tombstone(topic.partitions[at], some, now, idle_ms)
 
-    async def _tombstone(self, at: int, expired: list[str], now: Millis, idle_ms: int) -> None:
+    def _may_expire(self, entry: _Entry, now: Millis, idle_ms: int) -> bool:
+        return (
+            entry.txn is not None
+            and entry.pending is None
+            and not entry.in_use
+            and is_expired(entry.txn, now, idle_ms)
+        )
+
+    async def _tombstone(self, partition: Partition, expired: list[str], now: Millis, idle_ms: int) -> None:
         dying: list[tuple[str, _Entry]] = []
         for transactional_id in expired:
             entry = self._entries.get(transactional_id)
-            if (
-                entry is not None
-                and not entry.turns.taken
-                and entry.txn is not None
-                and entry.pending is None
-                and is_expired(entry.txn, now, idle_ms)
-            ):
+            if entry is not None and self._may_expire(entry, now, idle_ms):  # it may have come back meanwhile
                 entry.pending = State.DEAD
                 dying.append((transactional_id, entry))
         if not dying:
             return
         tombstones = [NewRecord(encode_key(TransactionKey(name)), None, now) for name, _ in dying]
-        partition = self._engine.topics[TRANSACTION_STATE].partitions[at]
         outcome = await partition.append(build_batch(tombstones), acks=Acks.ALL, origin=Origin.COORDINATOR)
         for transactional_id, entry in dying:
             entry.pending = None
             if isinstance(outcome, Appended):
                 del self._entries[transactional_id]
+        if isinstance(outcome, Refused):
+            log.error("txn.expiry_refused ids=%d error=%s", len(dying), outcome.error.name)
 
     def _remember_bump(self, entry: _Entry, cause: str, by: Caller | None) -> None:
         assert entry.txn is not None

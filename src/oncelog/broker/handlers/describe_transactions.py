@@ -38,7 +38,7 @@ def _describe(transactional_id: str, broker: Runtime) -> TransactionState:
             error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id=transactional_id
         )
     by_topic: dict[str, list[int]] = {}
-    for each in txn.partitions:
+    for each in broker.transactions.awaiting_marker(transactional_id):
         by_topic.setdefault(each.topic, []).append(each.partition)
     return TransactionState(
         transactional_id=transactional_id,
