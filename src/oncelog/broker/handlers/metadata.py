@@ -12,7 +12,7 @@ from typing import Final
 
 from oncelog.broker.context import Context
 from oncelog.broker.runtime import Runtime
-from oncelog.broker.topics import missing, name_complaint
+from oncelog.broker.topics import missing
 from oncelog.engine.port import Topic
 from oncelog.errors import ErrorCode
 from oncelog.model import INTERNAL_TOPICS, NO_TOPIC_ID, TopicId
@@ -147,8 +147,7 @@ def _by_name(names: list[str], request: MetadataRequest, broker: Runtime) -> lis
         unknown.append(
             MetadataResponseTopic(error_code=missing(name), name=name, is_internal=name in INTERNAL_TOPICS)
         )
-        may_create = broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
-        if may_create and name_complaint(name) is None and name not in INTERNAL_TOPICS:
+        if broker.config.auto_create_topics_enable and request.allow_auto_topic_creation:
             task = spawn(broker.loop, _create(name, broker), f"create topic {name}")
             supervise(task, lambda _, fault: broker.fail(fault))
     return known + unknown
