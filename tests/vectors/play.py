@@ -27,6 +27,7 @@ from oncelog.protocol.messages.fetch import (
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.protocol.messages.list_offsets import (
     ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
@@ -274,8 +275,9 @@ class Partition:
         )
         return FetchTopic(topic=self.topic, topic_id=self.topic_id, partitions=[partition])
 
-    def list_offset(self, timestamp: int, *, version: int = 11, isolation: int = 0) -> str:
-        """`ERROR offset (timestamp)`."""
+    def list_offset(
+        self, timestamp: int, *, version: int = 11, isolation: int = 0
+    ) -> ListOffsetsPartitionResponse:
         request = ListOffsetsRequest(
             replica_id=-1,
             isolation_level=isolation,
@@ -289,7 +291,7 @@ class Partition:
         with self.target.connect() as connection:
             answer = connection.send(request, ListOffsetsResponse, version)
         (found,) = answer.topics[0].partitions
-        return f"{error_name(found.error_code)} {found.offset} ({found.timestamp})"
+        return found
 
 
 # Answers in words

@@ -52,26 +52,29 @@ def test_v90_list_offsets(target: Target) -> None:
     log = filled(target, 8, timestamp=base)
     nothing = "NONE -1 (-1)"
     unsupported = "UNSUPPORTED_VERSION -1 (-1)"
+
+    def said(timestamp: int, *, version: int = 11, isolation: int = READ_UNCOMMITTED) -> str:
+        """`ERROR offset (timestamp)`, times counted from the first record's."""
+        found = log.list_offset(timestamp, version=version, isolation=isolation)
+        stamp = found.timestamp if found.timestamp < 0 else f"first + {found.timestamp - base}"
+        return f"{error_name(found.error_code)} {found.offset} ({stamp})"
+
     with target.vector("V90") as row:
-        row("-1, read_uncommitted", log.list_offset(LATEST), "NONE 8 (-1)")
-        row("-1, read_committed", log.list_offset(LATEST, isolation=READ_COMMITTED), "NONE 8 (-1)")
-        row("-2", log.list_offset(EARLIEST), "NONE 0 (-1)")
-        row(
-            "-3, read_committed",
-            log.list_offset(MAX_TIMESTAMP, isolation=READ_COMMITTED),
-            f"NONE 7 ({base + 7})",
-        )
-        row("a time in the log", log.list_offset(base + 5), f"NONE 5 ({base + 5})")
-        row("a time before the log", log.list_offset(0), f"NONE 0 ({base})")
-        row("a time beyond the log", log.list_offset(base + 8), nothing)
-        row("a time beyond, read_committed", log.list_offset(base + 8, isolation=READ_COMMITTED), nothing)
-        row("-4, v8", log.list_offset(EARLIEST_LOCAL, version=8), "NONE 0 (-1)")
-        row("-5, v9", log.list_offset(LATEST_TIERED, version=9), nothing)
-        row("-6, v11", log.list_offset(EARLIEST_PENDING, version=11), nothing)
-        row("-6, v9", log.list_offset(EARLIEST_PENDING, version=9), unsupported)
-        row("-3, v6", log.list_offset(MAX_TIMESTAMP, version=6), unsupported)
-        row("-4, v7", log.list_offset(EARLIEST_LOCAL, version=7), unsupported)
-        row("-7", log.list_offset(-7), unsupported)
+        row("-1, read_uncommitted", said(LATEST), "NONE 8 (-1)")
+        row("-1, read_committed", said(LATEST, isolation=READ_COMMITTED), "NONE 8 (-1)")
+        row("-2", said(EARLIEST), "NONE 0 (-1)")
+        row("-3, read_committed", said(MAX_TIMESTAMP, isolation=READ_COMMITTED), "NONE 7 (first + 7)")
+        row("a time in the log", said(base + 5), "NONE 5 (first + 5)")
+        row("a time before the log", said(0), "NONE 0 (first + 0)")
+        row("a time beyond the log", said(base + 8), nothing)
+        row("a time beyond, read_committed", said(base + 8, isolation=READ_COMMITTED), nothing)
+        row("-4, v8", said(EARLIEST_LOCAL, version=8), "NONE 0 (-1)")
+        row("-5, v9", said(LATEST_TIERED, version=9), nothing)
+        row("-6, v11", said(EARLIEST_PENDING, version=11), nothing)
+        row("-6, v9", said(EARLIEST_PENDING, version=9), unsupported)
+        row("-3, v6", said(MAX_TIMESTAMP, version=6), unsupported)
+        row("-4, v7", said(EARLIEST_LOCAL, version=7), unsupported)
+        row("-7", said(-7), unsupported)
 
 
 def test_v91_the_first_batch_comes_whole(target: Target) -> None:
