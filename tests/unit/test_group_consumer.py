@@ -367,6 +367,14 @@ def test_an_instance_in_use_is_not_released_1_18() -> None:
     assert error(enter(world, "b", instance="i")) is E.NONE
 
 
+def test_a_member_that_takes_another_instance_id_gives_the_first_back() -> None:
+    world = World()
+    enter(world, instance="i")
+    assert error(enter(world, instance="j")) is E.NONE
+    assert error(hb(world, epoch=-1, instance="j")) is E.NONE
+    assert error(hb(world, "b", -1, instance="i")) is E.UNKNOWN_MEMBER_ID
+
+
 # --- offsets ---
 
 

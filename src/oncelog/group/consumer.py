@@ -211,6 +211,12 @@ class ConsumerGroup:
 
     def _apply_member(self, member_id: str, value: record.Value | None) -> None:
         old = self.members.get(member_id)
+        if (
+            old is not None
+            and old.instance_id is not None
+            and self.static_members.get(old.instance_id) == member_id
+        ):
+            del self.static_members[old.instance_id]
         if isinstance(value, record.ConsumerGroupMemberMetadataValue):
             self.members[member_id] = replace(
                 old or ConsumerMember(member_id),
@@ -227,8 +233,6 @@ class ConsumerGroup:
                 self.static_members[value.instance_id] = member_id
         elif old is not None:
             del self.members[member_id]
-            if old.instance_id is not None and self.static_members.get(old.instance_id) == member_id:
-                del self.static_members[old.instance_id]
 
     def _apply_current(self, member_id: str, value: record.Value | None) -> None:
         old = self.members.get(member_id)
