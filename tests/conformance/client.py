@@ -126,7 +126,9 @@ class Client:
 
     def summary(self) -> str:
         """Where it stands, for the message of a wait that failed."""
-        return f"{self.kind.name} has {self.assigned()} and {len(self.records())} records; {self._last_words()}"
+        return (
+            f"{self.kind.name} has {self.assigned()} and {len(self.records())} records; {self._last_words()}"
+        )
 
     def close(self) -> None:
         stdin, stdout = self._process.stdin, self._process.stdout

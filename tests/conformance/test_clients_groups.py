@@ -62,7 +62,9 @@ class Story:
         try:
             members[-1].wait(f"{len(self.sent)} records in the group", done)
         except ClientFailed as why:
-            raise ClientFailed("\n".join([str(why), *(member.summary() for member in members[:-1])])) from None
+            raise ClientFailed(
+                "\n".join([str(why), *(member.summary() for member in members[:-1])])
+            ) from None
 
     def check(self, *members: Client) -> None:
         """Exactly what was sent, in order within each partition, at the offsets that were acknowledged."""

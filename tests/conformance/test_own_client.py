@@ -3,7 +3,9 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import confluent_kafka
 import pytest
 
 from oncelog.client.admin import EARLIEST, LATEST, MAX_TIMESTAMP, Admin, ConfigSource
@@ -12,7 +14,7 @@ from oncelog.client.consumer import GroupConsumer, Reader
 from oncelog.client.easy import create_topic, read_all, write_all
 from oncelog.client.faults import RefusedByBroker
 from oncelog.client.producer import CODECS, Producer
-from oncelog.client.visible import ReadRecord
+from oncelog.client.visible import Fate, ReadRecord
 from oncelog.errors import ErrorCode
 from oncelog.model import Isolation, TopicPartition
 
@@ -146,6 +148,58 @@ def test_a_reader_waits_for_what_comes(bootstrap: str, cluster: Cluster, topic: 
     finally:
         later.join()
     assert reader.ends() == reader.positions()
+
+
+def test_every_isolation_of_transactions_that_overlap(bootstrap: str, cluster: Cluster) -> None:
+    topic = f"own-txn-{time.time_ns()}"
+    create_topic(bootstrap, topic, 1)
+    ended, aborted, undecided = (_transactional(bootstrap, f"{topic}-{each}") for each in range(3))
+    ended.begin_transaction()
+    _write(ended, topic, "committed")
+    aborted.begin_transaction()
+    _write(aborted, topic, "aborted")
+    ended.commit_transaction(20)
+    aborted.abort_transaction(20)
+    undecided.begin_transaction()
+    _write(undecided, topic, "undecided")
+    write_all(bootstrap, topic, [b"plain"])
+    ended.begin_transaction()
+    _write(ended, topic, "committed behind")
+    ended.commit_transaction(20)
+    assert [each.value for each in read_all(bootstrap, topic)] == [b"committed"]
+    everything = [b"committed", b"aborted", b"undecided", b"plain", b"committed behind"]
+    assert [each.value for each in read_all(bootstrap, topic, "uncommitted")] == everything
+    assert _fates(cluster, topic) == "CA?CC"
+    undecided.abort_transaction(20)
+    assert _fates(cluster, topic) == "CAACC"
+    assert [each.value for each in read_all(bootstrap, topic)] == [
+        b"committed",
+        b"plain",
+        b"committed behind",
+    ]
+
+
+def _transactional(bootstrap: str, transactional_id: str) -> Any:
+    settings = {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "log_level": 0}
+    producer = confluent_kafka.Producer(settings)
+    producer.init_transactions(20)
+    return producer
+
+
+def _write(producer: Any, topic: str, value: str) -> None:
+    producer.produce(topic, value=value)
+    assert producer.flush(20) == 0
+
+
+def _fates(cluster: Cluster, topic: str) -> str:
+    """One letter for each of five records."""
+    reader = Reader(cluster)
+    reader.assign({TopicPartition(topic, 0): "earliest"})
+    found: list[ReadRecord] = []
+    deadline = time.monotonic() + 10
+    while len(found) < 5 and time.monotonic() < deadline:
+        found += reader.poll_with_fates(200)
+    return "".join("?" if each.fate is Fate.UNDECIDED else each.fate.name[0] for each in found)
 
 
 def test_a_group_shares_commits_and_resumes(bootstrap: str, cluster: Cluster, topic: str) -> None:

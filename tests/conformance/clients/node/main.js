@@ -15,7 +15,7 @@ const say = event => process.stdout.write(JSON.stringify(event) + '\n')
 CompressionCodecs[CompressionTypes.Snappy] = snappy
 CompressionCodecs[CompressionTypes.LZ4] = () => ({
   compress: async encoder => independent(Buffer.from(lz4.compress(encoder.buffer))),
-  decompress: async buffer => Buffer.from(lz4.decompress(buffer)),
+  decompress: async buffer => inflate(buffer),
 })
 CompressionCodecs[CompressionTypes.ZSTD] = () => ({
   compress: async encoder => Buffer.from(zstd.compress(encoder.buffer)),
@@ -27,6 +27,25 @@ const independent = frame => {
   frame[4] |= 0x20
   frame[6] = (xxh32.hash(0, frame, 4, 2) >> 8) & 0xff
   return frame
+}
+// lz4js looks for a block's checksum before the block, where it is not: aiokafka's frames have them. Its block decoder is fine.
+const inflate = frame => {
+  const blocks = []
+  let at = 7 + (frame[4] & 0x08 ? 8 : 0)
+  for (let size = frame.readUInt32LE(at); size !== 0; size = frame.readUInt32LE(at)) {
+    const length = size & 0x7fffffff
+    blocks.push({ at: at + 4, length, stored: size > length })
+    at += 4 + length + (frame[4] & 0x10 ? 4 : 0)
+  }
+  const largest = 1 << (8 + 2 * ((frame[5] >> 4) & 7))
+  const out = Buffer.alloc(largest * blocks.length)
+  let end = 0
+  for (const block of blocks) {
+    end = block.stored
+      ? end + frame.copy(out, end, block.at, block.at + block.length)
+      : lz4.decompressBlock(frame, out, block.at, block.length, end)
+  }
+  return out.subarray(0, end)
 }
 const CODECS = {
   none: CompressionTypes.None,

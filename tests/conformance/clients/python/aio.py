@@ -60,6 +60,14 @@ class Aio:
             answer = await admin.create_topics([NewTopic(topic, partitions, 1)])
             if answer.topic_errors[0][1]:
                 raise RuntimeError(str(answer))
+        finally:
+            await admin.close()
+        return await self._partitions(topic)
+
+    async def _partitions(self, topic: str) -> int:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        try:
             return len((await admin.describe_topics([topic]))[0]["partitions"])
         finally:
             await admin.close()
@@ -110,10 +118,7 @@ class Aio:
         found: list[Told] = []
         await consumer.start()
         try:
-            await consumer.topics()
-            held = [
-                TopicPartition(topic, each) for each in sorted(consumer.partitions_for_topic(topic) or set())
-            ]
+            held = [TopicPartition(topic, each) for each in range(await self._partitions(topic))]
             consumer.assign(held)
             await consumer.seek_to_beginning(*held)
             deadline = self.loop.time() + LIMIT_S
@@ -184,7 +189,7 @@ class Aio:
             await consumer.stop()
 
             await admin.create_partitions({topic: NewPartitions(5)})
-            seen["partitions"] = len((await admin.describe_topics([topic]))[0]["partitions"])
+            seen["partitions"] = await self._partitions(topic)
 
             seen["group listed"] = group in [each[0] for each in await admin.list_consumer_groups()]
             described = await admin.describe_consumer_groups([group])
