@@ -14,6 +14,12 @@ from oncelog.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from oncelog.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+)
 from oncelog.protocol.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from oncelog.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest, DeleteAclsResponse
 from oncelog.protocol.messages.delete_records import (
@@ -413,6 +419,27 @@ def test_describe_log_dirs_shows_what_is_here(version: int) -> None:
     assert log_dirs(stage, None, version) == {"t": [(0, 0), (1, 99)], "u": [(0, 0)]}
     assert log_dirs(stage, [("t", [1, 5]), ("nope", [0]), ("u", [])], version) == {"t": [(1, 99)]}
     assert log_dirs(stage, [], version) == {}
+
+
+@pytest.mark.parametrize("version", versions(34))
+def test_a_partition_stays_in_its_directory(version: int) -> None:
+    stage = Stage(BrokerConfig(node_id=1, data_dir="/data"))
+    stage.topic("t", 2)
+
+    def move(path: str, topic: str, *indexes: int) -> AlterReplicaLogDir:
+        return AlterReplicaLogDir(
+            path=path, topics=[AlterReplicaLogDirTopic(name=topic, partitions=list(indexes))]
+        )
+
+    moves = [move("/data", "t", 0, 1, 9), move("/other", "t", 1), move("/data", "nope", 0)]
+    answer = stage.ask(AlterReplicaLogDirsRequest(dirs=moves), AlterReplicaLogDirsResponse, version)
+    assert {
+        topic.topic_name: [(each.partition_index, each.error_code) for each in topic.partitions]
+        for topic in answer.results
+    } == {
+        "t": [(0, ErrorCode.NONE), (1, ErrorCode.LOG_DIR_NOT_FOUND), (9, UNKNOWN)],
+        "nope": [(0, UNKNOWN)],
+    }
 
 
 @pytest.mark.parametrize("version", versions(29))

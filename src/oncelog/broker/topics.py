@@ -21,6 +21,7 @@ NAME_LIMIT_CHARS: Final = 249
 LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 CLUSTER_METADATA: Final = "__cluster_metadata"
 DEFAULT: Final = -1  # in a request: the broker decides
+UNNAMED: Final = "data"  # the directory of an engine that has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,11 @@ class Topics:
         self._counted_of: tuple[int, int] | None = None
 
     # Looking
+
+    @property
+    def directory(self) -> str:
+        """The one log directory, by the name that clients see."""
+        return self._config.data_dir or UNNAMED
 
     def config_of(self, topic: Topic) -> TopicConfig:
         """What holds for a topic: its own settings above the broker's."""

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from oncelog.broker.runtime import Runtime
 from oncelog.config import read_broker_config
@@ -43,7 +44,7 @@ class Server:
         self.clock = clock or SystemClock()
         self.loop = AsyncioLoop(asyncio_loop) if clock is None else JumpLoop(asyncio_loop, clock)
         chance = SystemChance()
-        config = read_broker_config(options.settings)
+        config = replace(read_broker_config(options.settings), data_dir=os.path.abspath(options.data_dir))
         self.disk = (
             FragileDisk(options.data_dir, self.loop) if fragile else RealDisk(options.data_dir, self.loop)
         )

@@ -1,6 +1,7 @@
-"""DescribeLogDirs (key 35), v1-v4.
+"""DescribeLogDirs (key 35), v1-v5.
 
 v2  flexible        v3  an error for the whole answer        v4  size of the volume, which we do not know: -1
+v5  directories that take no new partitions; ours always does
 There is one directory. Partitions that are not here are left out of the answer, as Kafka does.
 Left out: future replicas (nothing moves between directories), authorization.
 """
@@ -21,9 +22,7 @@ from oncelog.protocol.messages.describe_log_dirs import (
 )
 
 KEY: Final = 35
-VERSIONS: Final = (1, 4)
-
-UNNAMED: Final = "data"  # an engine without a directory of its own
+VERSIONS: Final = (1, 5)
 
 
 async def handle(
@@ -39,7 +38,7 @@ async def handle(
             topics.append(DescribeLogDirsTopic(name=name, partitions=here))
     directory = DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
-        log_dir=broker.config.data_dir or UNNAMED,
+        log_dir=broker.topics.directory,
         topics=topics,
         total_bytes=-1,
         usable_bytes=-1,
