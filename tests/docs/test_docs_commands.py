@@ -134,6 +134,22 @@ def test_files_that_documents_name_exist() -> None:
     assert missing == []
 
 
+def test_tests_that_documents_name_exist() -> None:
+    named = [
+        (path, found[1], found[2])
+        for path in documents()
+        for name in INLINE.findall(FENCE.sub("", text_of(path)))
+        if (found := re.fullmatch(r"(tests/[\w/]+\.py)::(test_\w+)", name))
+    ]
+    assert named
+    missing = [
+        f"{path}: {file}::{test}"
+        for path, file, test in named
+        if not (ROOT / file).is_file() or f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8")
+    ]
+    assert missing == []
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     broken: list[str] = []
     for path in documents():
