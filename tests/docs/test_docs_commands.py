@@ -134,6 +134,13 @@ def test_files_that_documents_name_exist() -> None:
     assert missing == []
 
 
+def test_the_python_in_the_readme_runs() -> None:
+    blocks = [block for kind, block in FENCE.findall(text_of(Path("README.md"))) if kind == "python"]
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+
+
 def test_tests_that_documents_name_exist() -> None:
     named = [
         (path, found[1], found[2])
