@@ -1,13 +1,18 @@
 """The client while its broker is killed under it: what was acknowledged stays, nothing is written twice."""
 
+import contextlib
+import socket
 import threading
 import time
+from typing import BinaryIO
 
 import oncelog
+from oncelog.client.address import Address, parse_address
 from oncelog.client.cluster import Cluster
 from oncelog.client.consumer import Reader
 from oncelog.client.easy import read_all
 from oncelog.client.producer import Delivery, Producer
+from oncelog.client.session import Connection
 from oncelog.client.visible import ReadRecord
 from oncelog.model import TopicPartition
 
@@ -43,6 +48,72 @@ def test_a_producer_lives_through_kills_and_writes_everything_once() -> None:
         for number, delivery in enumerate(deliveries):
             written = delivery.result()
             assert found[written.partition, written.offset] == b"%d" % number
+
+
+class Cut:
+    """Stands between client and broker and, by its count, cuts the connection instead of passing a Produce answer on."""
+
+    def __init__(self, upstream: str, every: int) -> None:
+        self._upstream = parse_address(upstream)
+        self._every = every
+        self.answers = 0
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self.address = Address("127.0.0.1", self._door.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self._pass_on, args=(self._door.accept()[0],), daemon=True).start()
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with contextlib.suppress(OSError), client, socket.create_connection(self._upstream) as broker:
+            ask, answer = client.makefile("rb"), broker.makefile("rb")
+            while frame := self._frame(ask):
+                broker.sendall(frame)
+                reply = self._frame(answer)
+                if frame[4:6] == b"\0\0":  # Produce
+                    self.answers += 1
+                    if self.answers % self._every == 0:
+                        return
+                client.sendall(reply)
+
+    @staticmethod
+    def _frame(stream: BinaryIO) -> bytes:
+        head = stream.read(4)
+        return head + stream.read(int.from_bytes(head, "big"))
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._door.shutdown(socket.SHUT_RDWR)
+        self._door.close()
+
+
+class Through(Cluster):
+    """Reaches every broker through one door."""
+
+    def __init__(self, door: Address) -> None:
+        super().__init__([door])
+        self._door = door
+
+    def at(self, address: Address) -> Connection:  # noqa: ARG002  # whatever the broker says its address is
+        return super().at(self._door)
+
+
+def test_a_lost_answer_is_not_written_twice() -> None:
+    with oncelog.Broker() as broker:
+        topic = broker.topic("orders")
+        cut = Cut(broker.bootstrap, every=3)
+        try:
+            with Through(cut.address) as cluster:
+                producer = Producer(cluster, batch_bytes=200)
+                deliveries = [producer.send(topic, b"%d" % each) for each in range(100)]
+                producer.flush()
+        finally:
+            cut.close()
+        assert cut.answers > 30
+        assert [each.value for each in broker.read(topic)] == [b"%d" % each for each in range(100)]
+        assert [each.result().offset for each in deliveries] == list(range(100))
 
 
 def test_a_reader_lives_through_a_restart() -> None:
