@@ -24,7 +24,7 @@ from tests.unit.test_group_classic import (
     sync,
 )
 from tests.unit.test_group_consumer import enter, hb, told
-from tests.unit.test_group_offsets import P7, commit, fetch, fetch_all, mark, txn_commit
+from tests.unit.test_group_offsets import P7, commit, delete, fetch, fetch_all, mark, txn_commit
 
 E = ErrorCode
 
@@ -105,6 +105,28 @@ def test_records_that_we_do_not_know_are_skipped_at_load() -> None:
     )
     world.restart()
     assert fetch_all(world) == {("t", 0): 5}
+
+
+def test_a_simple_group_without_offsets_is_still_listed_after_a_restart() -> None:
+    world = World(offsets_partitions=1)
+    commit(world, 5)
+    assert delete(world, 0) == [E.NONE]
+    assert listed(world) == ["g"]
+    world.restart()
+    assert listed(world) == ["g"]
+
+
+def test_only_the_last_of_many_commits_counts_at_load() -> None:
+    world = World(offsets_partitions=1)
+    for offset in range(500):
+        commit(world, offset, partition=offset % 3)
+    txn_commit(world, 1000)
+    commit(world, 600, partition=1)
+    mark(world, commit=True)
+    before = world.shard("g").offsets
+    world.restart()
+    assert world.shard("g").offsets == before
+    assert fetch_all(world) == {("t", 0): 1000, ("t", 1): 600, ("t", 2): 497}
 
 
 def coordinator_append() -> dict[str, Any]:

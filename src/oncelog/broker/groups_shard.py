@@ -29,17 +29,15 @@ from oncelog.group.effects import (
     Token,
     WriteGroup,
 )
+from oncelog.group.replay import Replay
 from oncelog.group.shard import Shard
 from oncelog.log.state import Guard
 from oncelog.model import Acks, Isolation, Origin, Producer
 from oncelog.ports import Clock
-from oncelog.record.batch import BatchHeader, NewRecord, batches, build_batch, records_of
-from oncelog.record.marker import read_marker
+from oncelog.record.batch import NewRecord, batches, build_batch
 from oncelog.record.offsets import (
     ConsumerGroupMetadataKey,
     GroupMetadataKey,
-    decode_key,
-    decode_value,
     encode_key,
     encode_value,
 )
@@ -48,7 +46,7 @@ from oncelog.tasks import Future, Loop, Task, Timer, resolved, sleep, spawn, sup
 log: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
-LOAD_BYTES: Final = 1 << 20  # read and replayed between two turns of the loop
+LOAD_BYTES: Final = 1 << 16  # read and replayed between two turns of the loop: a few milliseconds
 LIMIT_RECORDS_PER_BATCH: Final = 1000  # of writes that may be split
 RELOAD_WAIT_MS: Final = 10
 NO_SEQUENCE_CHECKED: Final = 0  # Kafka's coordinator writes 0, and nobody looks (FMT-4)
@@ -96,6 +94,7 @@ class LiveShard:
         self.state = Shard()
         self.status = Status.LOADING
         self._partition = partition
+        self._name = f"{partition.topic}-{partition.index}"
         self._loop = loop
         self._clock = clock
         self._topics = topics
@@ -112,7 +111,7 @@ class LiveShard:
     def load(self) -> None:
         """Begins to read the log; an empty one is ready at once."""
         self.status = Status.LOADING
-        self._task = spawn(self._loop, self._load(), f"load {self._partition.topic}-{self._partition.index}")
+        self._task = spawn(self._loop, self._load(), f"load {self._name}")
         supervise(self._task, self._load_failed)
 
     def stop(self) -> None:
@@ -126,6 +125,7 @@ class LiveShard:
 
     async def _load(self) -> None:
         partition = self._partition
+        replay = Replay()
         offset = partition.log_start_offset
         while offset < partition.log_end_offset:
             found = await partition.read(
@@ -135,45 +135,29 @@ class LiveShard:
                 offset = found.log_start_offset
                 continue
             if found.error is not ErrorCode.NONE:
-                raise StorageFault(f"{partition.topic}-{partition.index} at {offset}: {found.error.name}")
+                raise StorageFault(f"{self._name} at {offset}: {found.error.name}")
             data = memoryview(found.records)
             begin = offset
             for at, header in batches(data):
                 if header.next_offset > offset:
-                    self._replay(data[at : at + header.size], header, offset)
+                    try:
+                        replay.batch(data[at : at + header.size], header, offset)
+                    except CorruptBatch as fault:
+                        raise CorruptBatch(f"{self._name}: {fault}") from fault
                     offset = header.next_offset
             # at the high watermark with more to come: writes of before a reload become durable soon
             await sleep(self._loop, RELOAD_WAIT_MS if offset == begin else 0)
+        for _ in replay.finish():
+            await sleep(self._loop, 0)
+        if replay.skipped:
+            log.warning("groups.records_skipped partition=%s count=%d", self._name, replay.skipped)
+        self.state = replay.shard
         self.status = Status.READY
         for group_id in list(self.state.groups):
             self._restore(group_id)
         deleted, self._deleted_topics = self._deleted_topics, []
         for topic in deleted:
             self.topic_deleted(topic)
-
-    def _replay(self, batch: memoryview, header: BatchHeader, from_offset: int) -> None:
-        if header.is_control:
-            marker = read_marker(batch)
-            if marker is not None:
-                self.state.end_transaction(header.producer_id, commit=marker.commit)
-            return
-        producer_id = header.producer_id if header.is_transactional else -1
-        for each in records_of(batch, header):
-            if each.offset < from_offset or each.key is None:
-                continue
-            try:
-                key = decode_key(each.key)
-                if key is None:
-                    continue
-                value = None if each.value is None else decode_value(key, each.value)
-            except CorruptBatch as fault:
-                raise CorruptBatch(
-                    f"{self._partition.topic}-{self._partition.index} record {each.offset}: {fault}"
-                ) from fault
-            if each.value is not None and value is None:
-                log.warning("groups.record_skipped offset=%d key=%s: unknown version", each.offset, key)
-                continue
-            self.state.apply(each.offset, producer_id, key, value)
 
     def _restore(self, group_id: str) -> None:
         group = self.state.groups[group_id]
@@ -186,7 +170,7 @@ class LiveShard:
         """Memory is ahead of the log, or nobody knows: forget it and read what is there."""
         if self.status is Status.STOPPED:
             return
-        log.error("groups.reload partition=%s-%d why=%s", self._partition.topic, self._partition.index, why)
+        log.error("groups.reload partition=%s why=%s", self._name, why)
         self._drop_all(ErrorCode.NOT_COORDINATOR)
         self.state = Shard()
         self._last_write = resolved(ErrorCode.NONE)

@@ -566,6 +566,8 @@ class ConsumerGroup:
     def _reconcile(self, draft: "_Draft", member_id: str, request: Heartbeat) -> list[Arm | Cancel]:
         group = draft.group
         before = group.members[member_id]
+        if before.is_reconciled_to(group.target_epoch):
+            return []  # nearly every heartbeat
         taken = {
             (topic, partition)
             for other in group.members.values()

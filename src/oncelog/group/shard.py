@@ -91,8 +91,7 @@ class Shard:
                 offsets.remove(key.topic, key.partition)
                 self._forget_if_empty(key.group)
             return
-        if key.group not in self.groups:
-            self.groups[key.group] = ClassicGroup(key.group)  # offsets without members: a simple group
+        self.touch(key.group)
         committed = Committed(
             offset=value.offset,
             leader_epoch=value.leader_epoch,
@@ -107,6 +106,11 @@ class Shard:
             offsets.commit(key.topic, key.partition, committed)
         else:
             offsets.stage(producer_id, key.topic, key.partition, committed)
+
+    def touch(self, group_id: str) -> None:
+        """Offsets without members make a simple group: an empty classic one without a record of its own."""
+        if group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id)
 
     def _apply_consumer(self, key: record.Key, value: record.Value | None) -> None:
         assert not isinstance(key, record.OffsetCommitKey | record.GroupMetadataKey)
