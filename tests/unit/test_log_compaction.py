@@ -275,6 +275,29 @@ def test_a_commit_marker_stays_while_data_of_its_producer_is_left() -> None:
     assert offsets(log) == [3, 4]
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_marker_counts_only_the_data_since_the_marker_before(commit: bool) -> None:
+    log = Log()
+    log.put((b"a", b"1"), producer=7, transactional=True)
+    log.end(7, commit=commit)
+    log.end(7, commit=commit)
+    log.put((b"z", b"1"))
+    after = log.clean(producers=NO_PRODUCERS)
+    markers = [header for header in map(read_header, after.data) if header.is_control]
+    assert [bool(header.attributes & DELETE_HORIZON) for header in markers] == [False, True]
+
+
+def test_an_index_entry_never_reaches_beyond_its_marker() -> None:
+    """Even if the marker itself is lost: what came later was not part of the aborted transaction (J3)."""
+    log = Log()
+    log.put((b"a", b"aborted"), producer=7, transactional=True)
+    log.end(7, commit=False)
+    log.put((b"b", b"kept"), producer=7, transactional=True)
+    log.end(7, commit=True)
+    del log.data[1]
+    assert committed(Log(log.clean().data)) == [(2, b"b", b"kept")]
+
+
 def test_b41_a_transaction_over_three_segments() -> None:
     """The round goes over all segments with one memory, so the marker in the third knows the data of the first."""
     for commit in (True, False):
@@ -396,6 +419,15 @@ def test_data_above_the_learned_range_stays_whole() -> None:
     log.put((b"a", b"2"), (None, b"2"))
     after = log.clean(until=1)
     assert headers(after) == [(1, 1), (3, 2)]
+
+
+def test_what_the_map_did_not_learn_stays_whole() -> None:
+    log = Log()
+    log.put((b"a", b"1"), (None, b"1"))
+    log.put((b"b", b"1"), (None, b"2"), (b"c", b"1"))
+    after = log.clean(map_limit_bytes=2 * MAP_ENTRY_BYTES)
+    assert after.end_offset == 2
+    assert [offset for offset, _, _ in committed(after)] == [0, 2, 3, 4]
 
 
 def test_a_dirty_offset_inside_a_batch() -> None:

@@ -4,6 +4,7 @@ import gzip
 import subprocess
 import sys
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, Final, cast
 
 import cramjam
@@ -17,6 +18,7 @@ from oncelog.record.compression import (
     LZ4,
     LZ4_BLOCK_BYTES,
     LZ4_HEAD,
+    LZ4_STORED,
     SNAPPY,
     XERIAL_BLOCK_BYTES,
     XERIAL_HEAD,
@@ -87,6 +89,16 @@ def test_the_frames_are_as_java_wants_them() -> None:
     assert packed[:16] == XERIAL_HEAD == bytes.fromhex("82534e4150505900 00000001 00000001")
     first = int.from_bytes(packed[16:20], "big")
     assert bytes(cramjam.snappy.decompress_raw(packed[20 : 20 + first])) == text[:XERIAL_BLOCK_BYTES]
+
+
+def test_lz4_blocks_that_do_not_shrink_are_stored() -> None:
+    """Java's reader refuses a block that is larger than the frame's 64 KiB."""
+    text = b"".join(sha256(bytes((high, low))).digest() for high in range(8) for low in range(256))
+    assert len(text) == LZ4_BLOCK_BYTES
+    packed = compress(LZ4, text)
+    assert packed[len(LZ4_HEAD) : len(LZ4_HEAD) + 4] == (LZ4_BLOCK_BYTES | LZ4_STORED).to_bytes(4, "little")
+    assert len(packed) == len(LZ4_HEAD) + 4 + LZ4_BLOCK_BYTES + 4
+    assert lz4_frame.decompress(packed) == decompress(LZ4, packed, limit_bytes=MIB) == text
 
 
 BOMB_BYTES = 256 * MIB

@@ -334,9 +334,8 @@ def _evolve_marker(
         producer.transaction_first_offset = NO_OFFSET
         del state.ongoing[first]
         state.completed.append(completed)
-    if (
-        producer.epoch != epoch
-    ):  # TRAP-19: the same epoch keeps the cache, a transaction of version 1 goes on from it
+    # TRAP-19: a marker of the same epoch keeps the cache, TV1's next transaction goes on from it
+    if producer.epoch != epoch:
         producer.epoch = epoch
         producer.batches.clear()
     producer.coordinator_epoch = marker.coordinator_epoch
