@@ -41,6 +41,7 @@ from oncelog.protocol.messages.produce import (
 )
 from oncelog.protocol.primitives import Message
 from oncelog.record.batch import BatchHeader, NewRecord, build_batch, read_header, seal
+from tests.vectors.differences import allowed, reason_of
 
 END_TXN: Final = 26
 
@@ -66,13 +67,19 @@ class Row:
 
 
 class Rows:
-    """The transcript of one vector on one broker."""
+    """The transcript of one vector on one broker. `instead`: what is wanted of this broker where it may differ."""
 
-    def __init__(self) -> None:
+    def __init__(self, instead: Mapping[str, str] | None = None) -> None:
         self.rows: list[Row] = []
+        self._instead = dict(instead or {})
 
     def __call__(self, ask: str, said: object, wanted: object) -> None:
-        self.rows.append(Row(ask, str(said), str(wanted)))
+        self.rows.append(Row(ask, str(said), self._instead.pop(ask, str(wanted))))
+
+    @property
+    def never_asked(self) -> list[str]:
+        """Allowed differences that no row made use of."""
+        return list(self._instead)
 
     def table(self) -> str:
         lines: list[str] = []
@@ -104,11 +111,12 @@ class Target:
     @contextmanager
     def vector(self, name: str) -> Generator[Rows]:
         """Collects rows; at the end all must be right, and there must be some."""
-        rows = Rows()
+        rows = Rows(allowed(name, self.name))
         self.transcripts[name, self.name] = rows
         yield rows
         assert rows.rows, f"{name} asked nothing"
         assert all(row.is_right for row in rows.rows), f"{name} on {self.name}:\n{rows.table()}"
+        assert not rows.never_asked, f"{name}: differences.py allows what was not asked: {rows.never_asked}"
 
     def connect(self) -> Connection:
         return Connection(parse_address(self.broker.bootstrap), client_id="vector", timeout_ms=20_000)
@@ -125,10 +133,10 @@ class Target:
     def fresh_name(self, what: str = "t") -> str:
         return f"{what}-{next(_numbers)}-{time.time_ns() % 1_000_000_000}"
 
-    def topic(self, configs: Mapping[str, str] | None = None) -> str:
+    def topic(self, configs: Mapping[str, str] | None = None, partitions: int = 1) -> str:
         name = self.fresh_name()
         with self.cluster() as cluster:
-            Admin(cluster).create_topic(name, partitions=1, configs=configs)
+            Admin(cluster).create_topic(name, partitions=partitions, configs=configs)
         return name
 
     def partition(self, version: int = 12, configs: Mapping[str, str] | None = None) -> "Partition":
@@ -329,5 +337,9 @@ def differences(transcripts: dict[tuple[str, str], Rows]) -> Sequence[str]:
             asked = (mine or other or Row("nothing", "", "")).ask
             said = ["was not asked" if row is None else row.said for row in (mine, other)]
             if said[0] != said[1]:
-                found.append(f"{name}: {asked}: oncelog {said[0]}, Kafka {said[1]}")
+                reason = reason_of(name, asked)
+                found.append(
+                    f"{name}: {asked}: oncelog {said[0]}, Kafka {said[1]}"
+                    + (f" ({reason})" if reason else "")
+                )
     return found

@@ -415,12 +415,13 @@ class TransactionCoordinator:
         """Writes the decision's record and applies it; the error of the write, if it failed."""
         if decision.record is None:
             return ErrorCode.NONE
-        error = await self._write(decision.record, Acks.ALL)
+        error = await self.write_record(decision.record, Acks.ALL)
         if error is ErrorCode.NONE:
             entry.txn = evolve(entry.txn, decision.record)
         return error
 
-    async def _write(self, record: Txn, acks: Acks) -> ErrorCode:
+    async def write_record(self, record: Txn, acks: Acks = Acks.ALL) -> ErrorCode:
+        """Appends one record to __transaction_state; the state in memory is the caller's."""
         await self.ensure_topic()
         topic = self._engine.topics[TRANSACTION_STATE]
         at = coordinator_partition(record.transactional_id, len(topic.partitions))
@@ -491,7 +492,7 @@ class TransactionCoordinator:
         await self.points.reach("before_complete", prepared.transactional_id)
         done = completed(prepared, self._clock.wall_ms())
         # Recovery would write the markers and Complete again, so nobody waits for this one to be durable.
-        while await self._write(done, Acks.LEADER) is not ErrorCode.NONE:
+        while await self.write_record(done, Acks.LEADER) is not ErrorCode.NONE:
             await sleep(self._loop, MARKER_RETRY_MS)
         entry.txn = evolve(prepared, done)
         entry.left = None

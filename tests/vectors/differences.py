@@ -1,0 +1,43 @@
+"""The rows of the vectors in which oncelog may differ from Apache Kafka, each with its reason. Nothing else may.
+
+They hold for end.txn.reply=complete, our default: EndTxn, and whoever fences, is answered when the transaction is
+complete and not when its end is decided. With end.txn.reply=prepared (Kafka's timing) nothing differs.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+WAITED: Final = (
+    "the answer before came when the transaction was complete, so there is nothing left to be busy with"
+)
+WAITED_THEN: Final = "follows from the row before"
+
+
+class Difference(NamedTuple):
+    vector: str
+    ask: str
+    oncelog: str
+    reason: str
+
+
+DIFFERENCES: Final[tuple[Difference, ...]] = (
+    Difference("V17", "Init again at once", "NONE (P,2)", WAITED),
+    Difference("V17", "state", "Empty (P,2)", WAITED_THEN),
+    Difference("V17", "Init when complete", "NONE (P,3)", WAITED_THEN),
+    Difference("V43", "at once commit", "NONE", WAITED),
+    Difference("V43", "at once abort", "INVALID_TXN_STATE", WAITED),
+    Difference("V53", "at once commit 2", "NONE (P,3)", WAITED),
+)
+_REASONS: Final = {(each.vector, each.ask): each.reason for each in DIFFERENCES}
+
+
+def allowed(vector: str, target: str) -> Mapping[str, str]:
+    """What is wanted of this broker instead of Kafka's answer, by row."""
+    if target != "oncelog":
+        return {}
+    return {each.ask: each.oncelog for each in DIFFERENCES if each.vector == vector}
+
+
+def reason_of(vector: str, ask: str) -> str | None:
+    """Why this row may differ."""
+    return _REASONS.get((vector, ask))
