@@ -13,8 +13,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from oncelog.errors import OncelogError
+from oncelog.model import TopicPartition
 
 if TYPE_CHECKING:
+    from oncelog.broker.faults import Armed
     from oncelog.client.easy import ReadRecord
     from oncelog.server.main import Server
 
@@ -30,6 +32,41 @@ class BrokerClock:
     def advance(self, seconds: float) -> None:
         """Moves the clock and runs every timer that is due by then."""
         self._broker.run(lambda server: server.jump(int(seconds * 1000)))
+
+
+class Fault:
+    """A fault that was asked for. It happens once; leaving a `with` block takes it back or lets go what it holds."""
+
+    def __init__(self, broker: "Broker", what: str, armed: "Armed") -> None:
+        self._broker = broker
+        self._what = what
+        self._armed = armed
+        self._happened = threading.Event()
+        armed.reached.add_callback(lambda _: self._happened.set())
+
+    def __enter__(self) -> "Fault":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._broker.is_running:
+            self._broker.run(lambda server: server.faults().disarm(self._armed))
+
+    @property
+    def happened(self) -> bool:
+        return self._happened.is_set()
+
+    def wait(self, timeout_s: float = 10.0) -> None:
+        """Returns when it happened; for `fail` when the broker is down."""
+        if not self._happened.wait(timeout_s):
+            raise OncelogError(f"{self._what} at {self._armed.where}: did not happen within {timeout_s} s")
+        if self._what == "fail":
+            self._broker.join()
+
+    def resume(self) -> None:
+        """Lets what is paused or held go on."""
+        self._broker.run(lambda _: self._armed.resume())
 
 
 class Broker:
@@ -139,6 +176,55 @@ class Broker:
 
         return read_all(self.bootstrap, topic, isolation=isolation)
 
+    @property
+    def is_running(self) -> bool:
+        return self._server is not None
+
+    def fail(self, *, at: str, transactional_id: str | None = None) -> Fault:
+        """Kills the broker when a transaction next reaches a protocol state, for example at="after_prepare_commit".
+
+        `fault.wait()` returns when it is down; `start()` recovers. The places are listed in docs/testing.md.
+        """
+        return self._arm("fail", at, transactional_id)
+
+    def pause(self, *, at: str, transactional_id: str | None = None) -> Fault:
+        """Stops the next transaction that reaches a protocol state there, until `fault.resume()`."""
+        return self._arm("pause", at, transactional_id)
+
+    def lose_marker(
+        self, topic: str | None = None, partition: int = 0, *, transactional_id: str | None = None
+    ) -> Fault:
+        """Loses the next marker (for one partition, if a topic is given): the coordinator has to write it again."""
+        return self._arm("lose", "before_marker", transactional_id, topic, partition)
+
+    def drop_reply(self, api: str, *, transactional_id: str | None = None) -> Fault:
+        """Carries out the next request of this API, then breaks the connection instead of answering."""
+        return self._arm("drop", api, transactional_id)
+
+    def hold_request(self, api: str, *, transactional_id: str | None = None) -> Fault:
+        """Holds the next request of this API until `fault.resume()`, even if its client gives up meanwhile: a Produce
+        delayed across an EndTxn, or a late copy of an EndTxn."""
+        return self._arm("hold", api, transactional_id)
+
+    def _arm(
+        self,
+        what: str,
+        where: str,
+        transactional_id: str | None,
+        topic: str | None = None,
+        partition: int = 0,
+    ) -> Fault:
+        at = None if topic is None else TopicPartition(topic, partition)
+        return self.run(
+            lambda server: Fault(self, what, server.faults().arm(what, where, transactional_id, at))
+        )
+
+    def join(self) -> None:
+        """Waits until a broker that was killed from inside is down."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
     def run(self, do: "Callable[[Server], T]") -> T:
         """Runs `do` in the broker's own thread and returns what it returns: for tests that look inside."""
         if self._server is None or self._loop is None:
@@ -165,8 +251,7 @@ class Broker:
         if self._server is None or self._thread is None:
             raise OncelogError("the broker is not running")
         self.run(do)
-        self._thread.join()
-        self._thread = None
+        self.join()
 
     def _run(self, ready: "list[BaseException | None]", is_ready: threading.Event) -> None:
         asyncio.run(self._serve(ready, is_ready))

@@ -6,10 +6,11 @@ Requests of a connection run one at a time (as in Kafka); a handler that only wa
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
 from oncelog.broker.context import CloseConnection, Context
+from oncelog.broker.faults import Faults
 from oncelog.broker.handlers import Api, api_of
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import ErrorCode, MalformedMessage, StorageFault
@@ -19,7 +20,8 @@ from oncelog.tasks import Cancelled, Future, Task
 log = logging.getLogger("oncelog.connection")
 
 FLUSH_BYTES: Final = 262_144  # a burst of answers is sent when it is larger than this
-LONG_POLLS: Final = frozenset({1, 11, 14})  # Fetch, JoinGroup, SyncGroup
+FETCH: Final = 1
+LONG_POLLS: Final = frozenset({FETCH, 11, 14})  # and JoinGroup, SyncGroup
 
 
 class Wire(Protocol):
@@ -37,6 +39,17 @@ class _Answer:
     def __init__(self) -> None:
         self.ready = False
         self.parts: list[Any] = []
+
+
+async def _with_faults(handling: Coroutine[Any, Any, Any], faults: Faults, api_key: int, request: Any) -> Any:
+    """The handler between the faults that a test armed: held before it, its reply lost after it."""
+    held = faults.hold(api_key, request)
+    if held is not None:
+        await held
+    response = await handling
+    if faults.drops_reply(api_key, request):
+        raise CloseConnection("a test wanted this reply to be lost")
+    return response
 
 
 class Connection:
@@ -97,14 +110,15 @@ class Connection:
             self._pump()
 
     def close(self) -> None:
-        """The client is gone or must go: whatever is under way for it is cancelled."""
+        """The client is gone or must go. What was begun is carried through, as in Kafka, and its answer thrown away:
+        half an EndTxn would leave a transaction that nobody finishes. Only a Fetch, which changes nothing, is dropped."""
         if self._closed:
             return
         self._closed = True
         self._queued.clear()
-        tasks, self._tasks = self._tasks, {}
-        for _, task in tasks.values():
-            task.cancel()
+        for key, task in list(self._tasks.values()):
+            if key == FETCH:
+                task.cancel()
         self._wire.close()
 
     def _pump(self) -> None:
@@ -168,12 +182,16 @@ class Connection:
         )
         self._count += 1
         number = self._count
-        task: Task[Any] = Task(self._broker.loop, api.handle(request, context, self._broker))
+        handling = api.handle(request, context, self._broker)
+        faults = self._broker.faults
+        if faults is not None:
+            handling = _with_faults(handling, faults, header.api_key, request)
+        task: Task[Any] = Task(self._broker.loop, handling)
 
         def finish(done: Future[Any]) -> None:
             self._tasks.pop(number, None)
+            self._settle(done, api, header, context, answer)
             if not self._closed:
-                self._settle(done, api, header, context, answer)
                 release()
                 if not self._in_burst:
                     self._flush()
@@ -187,9 +205,9 @@ class Connection:
     def _settle(
         self, done: Future[Any], api: Api, header: RequestHeader, context: Context, answer: _Answer
     ) -> None:
-        # The one place that catches what a handler raises (API-2).
+        """The one place that catches what a handler raises (API-2); also when nobody waits for the answer any more."""
         try:
-            response = done.result()
+            parts = self._parts(done.result(), header, context)
         except Cancelled:
             return
         except StorageFault as fault:
@@ -209,17 +227,20 @@ class Connection:
                 self._peer_host,
                 self._peer_port,
             )
-            response = api.refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-            if response is None:
+            refusal = api.refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            if refusal is None:
                 self.close()
                 return
+            parts = self._parts(refusal, header, context)
+        answer.parts = parts
         answer.ready = True
-        if response is not None:
-            answer.parts = response_frame_parts(
-                header.api_key, context.response_version, header.correlation_id, response
-            )
-            if len(answer.parts) > 1:
-                self._ready_bytes += sum(map(len, answer.parts))
+        if len(parts) > 1:
+            self._ready_bytes += sum(map(len, parts))
+
+    def _parts(self, response: Any, header: RequestHeader, context: Context) -> list[Any]:
+        if response is None:  # acks=0
+            return []
+        return response_frame_parts(header.api_key, context.response_version, header.correlation_id, response)
 
     def _flush(self) -> None:
         outgoing: list[Any] = []

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 
+from oncelog.broker.faults import Faults
 from oncelog.broker.fetch_sessions import FetchSessions
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
@@ -47,6 +48,7 @@ class Runtime:
         self.transactions = TransactionCoordinator(
             engine, loop, clock, config, self.producer_ids, self.groups, self._background_fault
         )
+        self.faults: Faults | None = None
         self.fetch_sessions = FetchSessions(clock, chance, config.max_incremental_fetch_session_cache_slots)
         self.supported_features = {"group.version": (0, 1), "transaction.version": (0, 2)}
         self.finalized_features = {"group.version": 1, "transaction.version": config.transaction_version}

@@ -8,10 +8,10 @@ import asyncio
 import logging
 from typing import Any, Final, cast
 
+from oncelog.broker.connection import Connection
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import MalformedMessage
 from oncelog.protocol.frame import Frames
-from oncelog.broker.connection import Connection
 
 log = logging.getLogger("oncelog.listener")
 

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from oncelog.broker.faults import Faults
 from oncelog.broker.runtime import Runtime
 from oncelog.config import read_broker_config
 from oncelog.engine.classic.engine import ClassicEngine
@@ -84,6 +85,12 @@ class Server:
         assert isinstance(self.disk, FragileDisk)
         self.disk.cut_power(lose_unsynced=self.broker.config.durability == "power")
         self.stopping.set()
+
+    def faults(self) -> Faults:
+        """Where tests arm faults; made when first asked for."""
+        if self.broker.faults is None:
+            self.broker.faults = self.broker.transactions.points = Faults(self.kill)
+        return self.broker.faults
 
     def jump(self, ms: int) -> None:
         """Moves a virtual clock ahead and runs what is due."""
