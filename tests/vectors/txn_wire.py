@@ -462,3 +462,10 @@ def exhaust(ids: Sequence[Id]) -> None:
     finally:
         for each in (*streams, *doors):
             each.close()
+
+
+def until_loaded(one: Id) -> None:
+    """After a restart the coordinator may still be reading its log."""
+    backoff = Backoff(WAIT_MS)
+    while one.describe().error_code in COORDINATOR_PASSING and backoff.wait():
+        pass
