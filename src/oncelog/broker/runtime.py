@@ -3,15 +3,18 @@
 import logging
 from collections.abc import Callable
 
+from oncelog.broker.context import Context
 from oncelog.broker.faults import Faults
 from oncelog.broker.fetch_sessions import FetchSessions
 from oncelog.broker.groups import GroupCoordinator
+from oncelog.broker.latecomers import Latecomers
 from oncelog.broker.producer_ids import ProducerIds
 from oncelog.broker.topics import Topics
 from oncelog.broker.transactions import TransactionCoordinator
 from oncelog.config import BrokerConfig
 from oncelog.engine.port import Engine
 from oncelog.errors import StorageFault
+from oncelog.model import Producer
 from oncelog.ports import Chance, Clock
 from oncelog.tasks import Loop
 
@@ -48,6 +51,7 @@ class Runtime:
         self.transactions = TransactionCoordinator(
             engine, loop, clock, config, self.producer_ids, self.groups, self._background_fault
         )
+        self.latecomers = Latecomers(enabled=config.transaction_late_requests_refuse)
         self.faults: Faults | None = None
         self.fetch_sessions = FetchSessions(clock, chance, config.max_incremental_fetch_session_cache_slots)
         self.supported_features = {"group.version": (0, 1), "transaction.version": (0, 2)}
@@ -64,6 +68,15 @@ class Runtime:
         await self.transactions.stop()
         await self.groups.stop()
         await self.engine.stop()
+
+    def is_late_copy(self, transactional_id: str, producer: Producer, context: Context) -> bool:
+        """Whether a request that would be accepted comes on a connection that its client has left (decision 0010)."""
+        late = self.latecomers.is_late(transactional_id, context)
+        txn = self.transactions.get(transactional_id)
+        if not late or txn is None or txn.producer != producer:
+            return False
+        self.latecomers.refused += 1
+        return True
 
     def _background_fault(self, what: str, fault: BaseException) -> None:
         log.error("background.failed what=%s fault=%s", what, fault)

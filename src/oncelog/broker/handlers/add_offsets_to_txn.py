@@ -32,10 +32,13 @@ async def handle(
 ) -> AddOffsetsToTxnResponse:
     if not request.transactional_id:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
+    producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+    if broker.is_late_copy(request.transactional_id, producer, context):
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.CONCURRENT_TRANSACTIONS)
     at = coordinator_partition(request.group_id, broker.config.offsets_topic_num_partitions)
     answer = await broker.transactions.add_partitions(
         request.transactional_id,
-        Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        producer,
         [TopicPartition(CONSUMER_OFFSETS, at)],
         TV1,
     )

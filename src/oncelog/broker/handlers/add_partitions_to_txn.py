@@ -40,7 +40,7 @@ async def handle(
                 ProducerEpoch(request.v3_and_below_producer_epoch),
             ),
             request.v3_and_below_topics,
-            context.version,
+            context,
             verify_only=False,
             broker=broker,
         )
@@ -51,7 +51,7 @@ async def handle(
             each.transactional_id,
             Producer(ProducerId(each.producer_id), ProducerEpoch(each.producer_epoch)),
             each.topics,
-            context.version,
+            context,
             verify_only=each.verify_only,
             broker=broker,
         )
@@ -63,11 +63,12 @@ async def _one(
     transactional_id: str,
     producer: Producer,
     topics: list[AddPartitionsToTxnTopic],
-    version: int,
+    context: Context,
     *,
     verify_only: bool,
     broker: Runtime,
 ) -> list[AddPartitionsToTxnTopicResult]:
+    version = context.version
     wanted = [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
     errors = {each: _check(each, version, broker) for each in wanted}
     if any(errors.values()):
@@ -76,6 +77,8 @@ async def _one(
         errors = dict.fromkeys(wanted, ErrorCode.INVALID_REQUEST)
     elif verify_only:
         errors = dict(broker.transactions.verify(transactional_id, producer, wanted))
+    elif version < FIRST_BATCHED and broker.is_late_copy(transactional_id, producer, context):
+        errors = dict.fromkeys(wanted, ErrorCode.CONCURRENT_TRANSACTIONS)
     else:
         answer = await broker.transactions.add_partitions(
             transactional_id, producer, wanted, TV1 if version < FIRST_BATCHED else TV2

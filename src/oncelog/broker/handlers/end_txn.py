@@ -26,6 +26,8 @@ async def handle(request: EndTxnRequest, context: Context, broker: Runtime) -> E
     if not request.transactional_id:
         return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
     producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+    if context.version < FIRST_TV2 and broker.is_late_copy(request.transactional_id, producer, context):
+        return EndTxnResponse(error_code=ErrorCode.CONCURRENT_TRANSACTIONS)
     answer, now = await broker.transactions.end(
         request.transactional_id,
         producer,

@@ -68,6 +68,8 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
     guards: dict[tuple[int, int], Guard | Refused] = {}
     if producers:
         refused = _refuse_request(request, producers)
+        if refused is None and context.version < FIRST_IMPLICIT:
+            refused = _refuse_copy(request, producers, context, broker)
         if refused is not None:
             found = [[refused] * len(parts) for parts in found]
         else:
@@ -125,6 +127,15 @@ def _refuse_request(request: ProduceRequest, producers: set[Producer]) -> Refuse
         return Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    return None
+
+
+def _refuse_copy(
+    request: ProduceRequest, producers: set[Producer], context: Context, broker: Runtime
+) -> Refused | None:
+    (producer,) = producers
+    if broker.is_late_copy(request.transactional_id or "", producer, context):
+        return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, "a late copy on a connection that its client has left")
     return None
 
 

@@ -67,7 +67,7 @@ async def handle(
                 )
             )
     if offsets:
-        for index, error in enumerate(await _commit(request, offsets, context.version, broker)):
+        for index, error in enumerate(await _commit(request, offsets, context, broker)):
             if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.version < FIRST_WITH_LOADING:
                 error = ErrorCode.COORDINATOR_NOT_AVAILABLE  # old clients do not know the other
             waiting[index].error_code = error
@@ -75,11 +75,14 @@ async def handle(
 
 
 async def _commit(
-    request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit], version: int, broker: Runtime
+    request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit], context: Context, broker: Runtime
 ) -> list[ErrorCode]:
+    version = context.version
     if not request.group_id:
         return [ErrorCode.INVALID_GROUP_ID] * len(offsets)
     producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+    if version < FIRST_IMPLICIT and broker.is_late_copy(request.transactional_id, producer, context):
+        return [ErrorCode.CONCURRENT_TRANSACTIONS] * len(offsets)
     guard = await _verify(request, producer, version, broker)
     if isinstance(guard, ErrorCode):
         return [guard] * len(offsets)
