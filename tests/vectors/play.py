@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from oncelog.client.address import parse_address
 from oncelog.client.admin import Admin
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import Backoff, Cluster
 from oncelog.client.faults import error_name
 from oncelog.client.session import Connection
 from oncelog.protocol.header import write_request_header
@@ -140,7 +140,11 @@ class Target:
         return name
 
     def partition(self, version: int = 12, configs: Mapping[str, str] | None = None) -> "Partition":
-        return Partition(self, self.topic(configs), version)
+        log = Partition(self, self.topic(configs), version)
+        backoff = Backoff(20_000)
+        while log.fetch(0).error_code and backoff.wait():  # Kafka names a leader before that one knows of it
+            pass
+        return log
 
     def producer_id(self) -> int:
         with self.connect() as connection:
