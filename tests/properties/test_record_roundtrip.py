@@ -75,13 +75,33 @@ def test_the_walk_by_columns_is_the_plain_walk(
     runs: list[tuple[int, bytes | None, bytes | None, int]], at: int, flip: int, damage: bool
 ) -> None:
     shapes = [(delta, key, value) for delta, key, value, count in runs for _ in range(count)]
+    compare_walks(shapes, at, flip if damage else 0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-3, 66), st.sampled_from([None, b"k", b"key"]), st.integers(-1, 150)),
+        min_size=1,
+        max_size=150,
+    ),
+    st.integers(0, 10_000),
+    st.sampled_from([0, 0, 0x01, 0x02, 0x80]),
+)
+@settings(max_examples=200, deadline=None)
+def test_the_walk_of_records_of_all_sizes_is_the_plain_walk(
+    records: list[tuple[int, bytes | None, int]], at: int, flip: int
+) -> None:
+    compare_walks([(delta, key, None if size < 0 else bytes(size)) for delta, key, size in records], at, flip)
+
+
+def compare_walks(shapes: list[tuple[int, bytes | None, bytes | None]], at: int, flip: int) -> None:
     payload = bytearray(
         b"".join(
             encode_record(index, delta, NewRecord(key, value))
             for index, (delta, key, value) in enumerate(shapes)
         )
     )
-    if damage:
+    if flip:
         payload[at % len(payload)] ^= flip
     try:
         found = list(walk(bytes(payload), len(shapes)))

@@ -356,6 +356,25 @@ def test_columns_check_every_byte_of_a_length() -> None:
             summarize(b"".join(wrong), 0, 60)
 
 
+def test_every_damaged_bit_of_records_of_all_sizes() -> None:
+    sizes = [5, 0, 2, 70, 71, 75, 64, 63, 62, 58, 9, 8]
+    records = [NewRecord(b"k" if size % 2 else None, b"\x80" * size, size) for size in sizes]
+    payload = b"".join(encode_record(at, record.timestamp, record) for at, record in enumerate(records))
+    for at in range(len(payload)):
+        if payload[at] == 0x80 == payload[at - 1]:
+            continue  # inside a value
+        for bit in range(8):
+            damaged = bytearray(payload)
+            damaged[at] ^= 1 << bit
+            try:
+                wanted = slow(bytes(damaged), len(records))
+            except (CorruptBatch, AssertionError):
+                with pytest.raises(CorruptBatch):
+                    summarize(bytes(damaged), 0, len(records))
+            else:
+                assert summarize(bytes(damaged), 0, len(records)) == wanted
+
+
 @pytest.mark.parametrize("name", ["keys", "nulls", "times leap", "same length, other key"])
 def test_columns_find_every_damage(name: str) -> None:
     """Every single damaged byte that the plain walk refuses is refused, and what it accepts is summed up the same."""

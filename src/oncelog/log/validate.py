@@ -4,6 +4,7 @@ As Kafka does, every record is looked at. The walk is the most expensive part of
 over runs of records of one shape by columns, and over single records only where shapes change.
 """
 
+import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -363,6 +364,13 @@ def summarize(data: bytes, at: int, count: int) -> Summary:
                         lowest = min(lowest, min(times) - TIMES_FROM)
                     index += run
                     at = end + run * size
+            elif index + 2 < count:
+                index, at, low, high, high_at, keyless = _lane(data, end, index, count, time_at - 1 - start)
+                null_key = null_key or keyless
+                if high > highest:
+                    highest, max_at = high, high_at
+                if low < lowest:
+                    lowest = low
     except IndexError:
         raise CorruptBatch(f"record {index} is cut") from None
     if at != length:
@@ -424,6 +432,81 @@ def _run(
     times = data[time_at + size : time_at + size * (run + 1) : size].translate(BIASED)
     longer = times.find(b"\xff")
     return (run, times) if longer < 0 else (longer, times[:longer])
+
+
+# length of one or two bytes, attributes left out, time of one byte, offset delta of one or two, key size of one
+LANES: Final = {
+    (1, 1): struct.Struct(">BxBBB").unpack_from,
+    (1, 2): struct.Struct(">BxBHB").unpack_from,
+    (2, 1): struct.Struct(">HxBBB").unpack_from,
+    (2, 2): struct.Struct(">HxBHB").unpack_from,
+}
+
+
+def _lane(data: bytes, at: int, index: int, count: int, wide: int) -> tuple[int, int, int, int, int, bool]:
+    """Walks on while records have the usual shape: a length of `wide` bytes, a near time, a short or no key, no headers.
+
+    (next record, its position, lowest time, highest time, its record, whether a key was null). What is not usual is left to the full walk: it
+    alone refuses.
+    """
+    lowest, highest, max_at = MAX_TIMESTAMP, -MAX_TIMESTAMP - 1, index
+    if index < ONE_BYTE_OFFSETS:
+        count, step, number_bytes = min(count, ONE_BYTE_OFFSETS), 2, 1
+    else:
+        count, step, number_bytes = min(count, TWO_BYTE_OFFSETS), 0, 2
+    unpack = LANES.get((wide, number_bytes))
+    if unpack is None:
+        return index, at, lowest, highest, max_at, False
+    to_key = wide + 2 + number_bytes + 1
+    number = index << 1
+    last_time = -1
+    keyless = False
+    two = wide == 2
+    try:
+        while index < count:
+            size, time, found, key = unpack(data, at)
+            if two:
+                if size & 0x8080 != 0x8000:
+                    break
+                size = size >> 8 & 0x7F | (size & 0x7F) << 7
+            if size & 1 or time >= 0x80 or key >= 0x80:
+                break
+            if not step:
+                number = (index << 9 & 0x7E00) | 0x8000 | index >> 6
+            if found != number:
+                break
+            end = at + wide + (size >> 1)
+            here = at + to_key
+            if not key & 1:
+                here += key >> 1
+            elif key == 1:
+                keyless = True
+            else:
+                break
+            value = data[here]
+            if value >= 0x80:
+                value = (
+                    value & 0x7F | data[here + 1] << 7
+                )  # of three bytes: too large for this length, so no match
+                here += 1
+            if value & 1:
+                break
+            here += 1 + (value >> 1)
+            if data[here] or here + 1 != end:
+                break
+            if time != last_time:
+                last_time = time
+                delta = time >> 1 if not time & 1 else ~(time >> 1)
+                if delta > highest:
+                    highest, max_at = delta, index
+                if delta < lowest:
+                    lowest = delta
+            index += 1
+            at = end
+            number += step
+    except (IndexError, struct.error):
+        pass  # the full walk says what is cut
+    return index, at, lowest, highest, max_at, keyless
 
 
 def _after_number(data: bytes, at: int) -> int:
