@@ -311,7 +311,8 @@ class BrokerConfig:
         "complete", ("complete", "prepared"), "when EndTxn is answered; prepared is Kafka's timing"
     )
     transaction_late_requests_refuse: bool = _bool(
-        True, "refuse late copies of transactional requests on connections their client left (docs/decisions/0010)"
+        True,
+        "refuse late copies of transactional requests on connections their client left (docs/decisions/0010)",
     )
     recovery_ongoing: str = _one_of(
         "keep",

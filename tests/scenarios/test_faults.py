@@ -48,7 +48,9 @@ def committed(broker: oncelog.Broker) -> list[bytes]:
 @pytest.mark.parametrize(
     "point", ["after_prepare_commit", "before_marker", "after_marker", "before_complete", "after_complete"]
 )
-def test_a_decided_commit_survives_a_crash_at_every_later_point_spec_5_4(broker: oncelog.Broker, point: str) -> None:
+def test_a_decided_commit_survives_a_crash_at_every_later_point_spec_5_4(
+    broker: oncelog.Broker, point: str
+) -> None:
     producer = transactional(broker)
     begin(producer, b"a", b"b")
     fault = broker.fail(at=point)
