@@ -113,6 +113,7 @@ class MemoryPartition:
         self.batches: list[bytes] = []
         self.held = False
         self.refuse: ErrorCode | None = None
+        self.displace = 0  # by how much the answers to appends are wrong
         self._waiting: list[tuple[Future[Appended | Refused], Appended]] = []
 
     @property
@@ -162,7 +163,9 @@ class MemoryPartition:
         self.batches.append(bytes(batch))
         self.log_end_offset = header.next_offset
         future: Future[Appended | Refused] = Future()
-        self._waiting.append((future, Appended(header.base_offset, header.last_offset, -1, 0)))
+        self._waiting.append(
+            (future, Appended(header.base_offset + self.displace, header.last_offset, -1, 0))
+        )
         if not self.held:
             self.sync()
         return future

@@ -349,6 +349,75 @@ def test_a_second_join_of_a_waiting_member_ends_the_first() -> None:
     assert not second.done()
 
 
+@pytest.mark.parametrize("session_ms", [6_000, 1_800_000])
+def test_session_timeouts_at_the_limits_are_fine(session_ms: int) -> None:
+    world = World()
+    assert new_id(world, session_ms=session_ms)
+
+
+def test_when_the_leader_leaves_another_leads() -> None:
+    world = World()
+    leader, second, third = stable(world, 3)
+    leave(world, (leader, None))
+    waits = world.begin(join(world, member=third))
+    answer = world.call(join(world, member=second))
+    assert (answer.leader, waits.result().leader) == (second, second)
+
+
+def test_when_the_leader_does_not_rejoin_another_leads() -> None:
+    world = World()
+    task = [world.begin(join(world, instance=each)) for each in ("i", "j")]
+    world.loop.advance(FORMED_MS)
+    leader, follower = (each.result().member_id for each in task)
+    world.begin(sync(world, follower, 1, instance="j"))
+    world.call(sync(world, leader, 1, instance="i"))
+    waits = world.begin(join(world, member=follower, instance="j", metadata=subscription("u")))
+    for _ in range(REBALANCE_MS // 5000):
+        beat(world, leader, 1, instance="i")
+        world.loop.advance(5000)
+    assert (waits.result().leader, len(waits.result().members)) == (
+        follower,
+        2,
+    )  # the static one keeps its place
+
+
+def test_a_session_that_ends_during_a_rebalance_completes_it() -> None:
+    world = World()
+    leader, _ = stable(world, 2)
+    waits = world.begin(join(world, member=leader))
+    world.loop.advance(SESSION_MS)
+    assert waits.result().generation_id == 2
+
+
+def test_a_full_group_turns_the_last_to_rejoin_away() -> None:
+    world = World(group_max_size=2)
+    leader, follower = stable(world, 2)
+    late = new_id_in_rebalance(world, leader)
+    waits = world.begin(join(world, member=late))
+    answer = world.call(join(world, member=follower))
+    assert (ErrorCode(answer.error_code), answer.member_id) == (E.GROUP_MAX_SIZE_REACHED, "")
+    assert beat(world, follower, 1) is E.UNKNOWN_MEMBER_ID
+    world.loop.advance(REBALANCE_MS)
+    assert waits.result().generation_id == 2
+
+
+def new_id_in_rebalance(world: World, leader: str) -> str:
+    """The group is full, but while it rebalances only those that wait are counted."""
+    world.begin(join(world, member=leader))
+    return new_id(world)
+
+
+def test_a_member_that_joins_later_does_not_extend_the_delay_of_a_former_start() -> None:
+    world = World(group_initial_rebalance_delay_ms=3000)
+    first = world.begin(join(world, version=3))
+    world.loop.advance(3000)
+    member = first.result().member_id
+    world.call(sync(world, member, 1))
+    second = world.begin(join(world, version=3))
+    world.call(join(world, member=member))
+    assert second.result().generation_id == 2  # at once: this rebalance is not the first
+
+
 # --- static members ---
 
 
@@ -403,6 +472,26 @@ def test_a_static_member_with_another_protocol_forces_a_rebalance() -> None:
     world.call(sync(world, member, 1, instance="i", protocol="a"))
     answer = world.call(join(world, instance="i", protocols=("b",)))
     assert (answer.generation_id, answer.protocol_name) == (2, "b")
+
+
+def test_an_instance_that_left_joins_as_a_new_member() -> None:
+    world = World()
+    leader, away = static(world, "i", "j")
+    leave(world, (away, "j"))
+    back = world.begin(join(world, instance="j"))
+    answer = world.call(join(world, member=leader, instance="i"))
+    assert answer.generation_id == 2
+    assert sorted(each.group_instance_id for each in answer.members) == ["i", "j"]
+    assert back.result().generation_id == 2
+
+
+def test_a_static_member_that_comes_back_leaves_no_timer_behind() -> None:
+    world = World()
+    static(world, "i", "j")
+    before = world.loop.armed()
+    for _ in range(5):
+        world.call(join(world, instance="j"))
+    assert world.loop.armed() == before
 
 
 @pytest.mark.parametrize("ask", ["join", "sync", "heartbeat", "leave"])
@@ -560,6 +649,35 @@ def test_a_join_while_the_assignment_is_being_written_wins() -> None:
     world.begin(join(world, version=3))
     assert error_of(leader) is E.REBALANCE_IN_PROGRESS
     assert described_when_synced(world).group_state == "PreparingRebalance"
+
+
+def test_a_second_sync_of_a_waiting_member_ends_the_first() -> None:
+    world = World()
+    ids = [new_id(world) for _ in range(2)]
+    for each in ids:
+        world.begin(join(world, member=each))
+    world.loop.advance(FORMED_MS)
+    first, second = (world.begin(sync(world, ids[1], 1)) for _ in range(2))
+    assert error_of(first) is E.REBALANCE_IN_PROGRESS
+    world.call(sync(world, ids[0], 1))
+    assert error_of(second) is E.NONE
+
+
+def test_a_member_that_leaves_while_it_syncs_is_told_and_not_waited_for() -> None:
+    world = World()
+    ids = [new_id(world) for _ in range(2)]
+    for each in ids:
+        world.begin(join(world, member=each))
+    world.loop.advance(FORMED_MS)
+    waits = world.begin(sync(world, ids[1], 1))
+    leave(world, (ids[1], None))
+    assert error_of(waits) is E.UNKNOWN_MEMBER_ID
+    answer = world.call(join(world, member=ids[0]))
+    assert (answer.generation_id, len(answer.members)) == (2, 1)
+    world.call(sync(world, ids[0], 2))
+    for _ in range(REBALANCE_MS // 5000 + 1):
+        world.loop.advance(5000)
+        assert beat(world, ids[0], 2) is E.NONE  # nobody of an earlier generation is still missed
 
 
 # --- Heartbeat ---
@@ -773,6 +891,18 @@ def test_a_group_that_had_not_synced_is_gone_after_a_restart_1_17() -> None:
     world.loop.advance(FORMED_MS)
     world.restart()
     assert beat(world, member, 1) is E.UNKNOWN_MEMBER_ID
+
+
+def test_syncs_that_wait_at_the_stop_are_told_to_look_elsewhere() -> None:
+    world = World()
+    ids = [new_id(world) for _ in range(2)]
+    for each in ids:
+        world.begin(join(world, member=each))
+    world.loop.advance(FORMED_MS)
+    waits = world.begin(sync(world, ids[1], 1))
+    world.call(world.groups.stop())
+    world.loop.run()
+    assert error_of(waits) is E.NOT_COORDINATOR
 
 
 def test_requests_that_wait_at_the_stop_are_told_to_look_elsewhere() -> None:

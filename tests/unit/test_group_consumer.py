@@ -243,6 +243,29 @@ def test_leaving_frees_the_partitions_1_18() -> None:
     assert (moved.member_epoch, told(world, moved)) == (3, {"t": (0, 1, 2)})
 
 
+def test_an_idle_heartbeat_writes_nothing() -> None:
+    world = World()
+    enter(world)
+    before = world.records_written()
+    for _ in range(3):
+        world.loop.advance(5000)
+        assert hb(world, epoch=1).member_epoch == 1
+    assert hb(world, epoch=1, topics=("t",), owned={"t": (0, 1, 2)}, rebalance_ms=5000).member_epoch == 1
+    assert world.records_written() == before
+
+
+def test_who_leaves_leaves_nothing_behind() -> None:
+    world = World()
+    enter(world, topics=None, regex="t")
+    enter(world, "b", instance="i")
+    hb(world, epoch=-1)
+    group = world.shard("g").groups["g"]
+    assert isinstance(group, ConsumerGroup)
+    assert (sorted(group.members), sorted(group.target), group.regexes) == (["b"], ["b"], {})
+    hb(world, "b", -1, instance="i")
+    assert (group.members, group.target, group.static_members) == ({}, {}, {})
+
+
 def test_a_full_group_refuses() -> None:
     world = World(group_consumer_max_size=1)
     enter(world)
@@ -416,6 +439,8 @@ def test_fetch_checks_member_and_epoch_1_16() -> None:
     assert fetch(world, member="a", epoch=1) == (E.NONE, -1)
     assert fetch(world, member="a", epoch=0) == (E.STALE_MEMBER_EPOCH, -2)
     assert fetch(world, member="stranger", epoch=1) == (E.UNKNOWN_MEMBER_ID, -2)
+    assert fetch(world, member=None, epoch=0) == (E.UNKNOWN_MEMBER_ID, -2)
+    assert fetch(world, member="a", epoch=-1) == (E.STALE_MEMBER_EPOCH, -2)
 
 
 def test_offset_delete_spares_subscribed_topics() -> None:
@@ -454,6 +479,8 @@ def test_a_kip_848_group_with_members_takes_no_classic_ones() -> None:
     assert error(world.call(sync(world, "a", 1))) is E.UNKNOWN_MEMBER_ID
     assert beat(world, "a", 1) is E.UNKNOWN_MEMBER_ID
     assert beat(world, "b", 1, instance="i") is E.FENCED_INSTANCE_ID
+    assert beat(world, "b", 1, instance="nobody") is E.UNKNOWN_MEMBER_ID
+    assert leave(world, ("", "i")).members[0].error_code == E.UNKNOWN_MEMBER_ID
     assert leave(world, ("a", None)).members[0].error_code == E.UNKNOWN_MEMBER_ID
 
 

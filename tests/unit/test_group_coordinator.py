@@ -15,6 +15,7 @@ from tests.unit.group_world import World
 from tests.unit.test_group_classic import (
     FORMED_MS,
     beat,
+    deleted,
     described,
     error_of,
     join,
@@ -219,6 +220,46 @@ def test_no_timer_is_left_when_nobody_is() -> None:
     world.loop.advance(60_000)
     assert beat(world, member, 1) is E.UNKNOWN_MEMBER_ID
     assert world.loop.armed() == idle
+
+
+def test_a_deleted_group_takes_its_timers_along() -> None:
+    world = World()
+    idle = world.loop.armed()
+    new_id(world)  # an empty group, with a timer for the member that was given an id
+    assert world.loop.armed() == idle + 1
+    assert deleted(world, "g") == {"g": E.NONE}
+    assert world.loop.armed() == idle
+    enter(world)
+    hb(world, epoch=-1)
+    assert deleted(world, "g") == {"g": E.NONE}
+    assert world.loop.armed() == idle
+
+
+def test_a_write_that_landed_elsewhere_is_not_trusted() -> None:
+    world = World(offsets_partitions=1)
+    commit(world, 5)
+    log = world.log("g")
+    log.displace = 1
+    assert commit(world, 6) is E.NOT_COORDINATOR
+    log.displace = 0
+    world.loop.advance(10)
+    assert fetch(world) == (E.NONE, 6)  # the log has it, at the place that it was read from
+    found = world.shard("g").offsets["g"].find("t", 0)
+    assert found is not None
+    assert found.record_offset == 1
+
+
+def test_a_stop_while_loading_ends_the_loading() -> None:
+    world = World(offsets_partitions=1)
+    commit(world, 5)
+    log = world.log("g")
+    log.high_watermark = 0
+    world.restart()
+    world.call(world.groups.stop())
+    world.loop.run()
+    assert world.loop.armed() <= 1  # the sleep that it was in
+    world.loop.advance(1000)
+    assert world.loop.armed() == 0
 
 
 @pytest.mark.parametrize(("count", "written"), [(1000, 1), (1001, 2)])

@@ -203,6 +203,7 @@ COMMITS: list[tuple[str, dict[str, Any], ErrorCode]] = [
     ("unknown instance", {"member": "*", "instance": "nobody", "generation": 1}, E.UNKNOWN_MEMBER_ID),
     ("wrong generation", {"member": "*", "generation": 2}, E.ILLEGAL_GENERATION),
     ("generation without member", {"generation": 1}, E.UNKNOWN_MEMBER_ID),
+    ("generation 0 of an older client", {"member": "*", "generation": 0}, E.ILLEGAL_GENERATION),
     ("right", {"member": "*", "generation": 1}, E.NONE),
     ("metadata of 4096", {"group": "new", "metadata": "x" * 4096}, E.NONE),
     ("metadata of 4097", {"group": "new", "metadata": "x" * 4097}, E.OFFSET_METADATA_TOO_LARGE),
@@ -518,6 +519,7 @@ def test_v102_txn_commit_to_an_empty_or_unknown_group() -> None:
     (member,) = stable(world)
     leave(world, (member, None))
     assert txn_commit(world, generation=3, member="m") == [E.UNKNOWN_MEMBER_ID]
+    assert txn_commit(world, generation=0) == [E.UNKNOWN_MEMBER_ID]
     assert txn_commit(world, generation=-1, member="m") == [E.NONE]
     assert txn_commit(world, group="unknown", generation=3) == [E.ILLEGAL_GENERATION]
 
@@ -582,6 +584,7 @@ def test_delete_row_by_row_1_16() -> None:
     assert delete(world, 0, 1, 7) == [E.NONE, E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]
     assert delete(world, 0, topic="nope") == [E.UNKNOWN_TOPIC_OR_PARTITION]
     assert fetch(world) == (E.NONE, -1)
+    assert world.shard("g").offsets == {}
 
 
 def test_delete_from_a_group_with_members_1_16() -> None:

@@ -265,8 +265,8 @@ class LiveShard:
             if self.state is state:
                 self._reload(why)
 
-        appended.add_callback(look)
         self._last_write = outcome
+        appended.add_callback(look)
         return outcome
 
     # --- what the rules ask for ---
