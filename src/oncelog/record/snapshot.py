@@ -4,7 +4,8 @@
  0  int64  producer id                 8  int16  producer epoch            10  int32  last sequence (-1: no data batch)
 14  int64  last offset (-1)           22  int32  last minus first offset   26  int64  last timestamp
 34  int32  coordinator epoch (-1)     38  int64  first offset of the open transaction (-1: none)
-Only the last batch of a producer is kept (FMT-5).
+Only the last batch of a producer is kept (FMT-5). The timestamp is the producer's: of a marker, if that came after the
+batch, and then the batch has the marker's time when it is loaded again.
 """
 
 import struct
