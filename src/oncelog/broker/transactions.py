@@ -11,6 +11,7 @@ half of one would leave the memory behind the log.
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from oncelog.broker.groups import GroupCoordinator
@@ -32,16 +33,8 @@ from oncelog.model import (
     coordinator_partition,
 )
 from oncelog.ports import Clock
-from oncelog.record.batch import NewRecord, batches, build_batch, records_of
-from oncelog.record.txn_state import (
-    TransactionKey,
-    TransactionPartitions,
-    TransactionValue,
-    decode_key,
-    decode_value,
-    encode_key,
-    encode_value,
-)
+from oncelog.record.batch import NewRecord, build_batch
+from oncelog.record.txn_state import TransactionKey, decode_key, encode_key
 from oncelog.tasks import Future, Loop, Task, Timer, Turns, resolved, sleep, spawn, supervise
 from oncelog.txn.coordinator import (
     NOBODY,
@@ -57,10 +50,14 @@ from oncelog.txn.coordinator import (
     is_timed_out,
 )
 from oncelog.txn.state import ENDING, TV1, TV2, State, Txn
+from oncelog.txn.stored import decode_txn, encode_batch, walk
 
 log = logging.getLogger("oncelog.transactions")
 T = TypeVar("T")
 
+partition_of = lru_cache(maxsize=16_384)(
+    coordinator_partition
+)  # asked for at every write, and Java's hash is slow
 READ_BYTES: Final = 5 * 1024 * 1024
 MARKER_RETRY_MS: Final = 20
 TOMBSTONES_LIMIT_BYTES: Final = 65_536  # of keys in one batch: far below any max.message.bytes (B33)
@@ -185,6 +182,7 @@ class TransactionCoordinator:
         self._timers: list[Timer] = []
         self._creating: Task[None] | None = None
         self._version = TV1 if config.transaction_version < 2 else TV2
+        self._record_version = 0 if config.transaction_version == 0 else 1
         self.points = Points()
 
     # ---- start and stop
@@ -235,28 +233,32 @@ class TransactionCoordinator:
         )
 
     async def _load(self, partition: Partition) -> None:
+        """Every id of one partition: the last value of a key counts, a tombstone removes it (REC-8)."""
         offset = partition.log_start_offset
-        values: dict[str, bytes | None] = {}
+        values: dict[bytes, bytes | None] = {}
         while offset < partition.log_end_offset:
             read = await partition.read(
                 offset, max_bytes=READ_BYTES, isolation=Isolation.READ_UNCOMMITTED, at_least_one_batch=True
             )
-            data = memoryview(read.records)
             before = offset
-            for at, header in batches(data):
-                offset = header.next_offset
-                if header.is_control:
-                    continue
-                for record in records_of(data[at : at + header.size], header):
-                    key = decode_key(record.key or b"\xff\xff")
-                    if key is not None:
-                        values[key.transactional_id] = record.value
+            for next_offset, key, value in walk(read.records):
+                offset = next_offset
+                if key is not None:
+                    values[key] = value
             if offset == before:  # a compacted tail without batches (B24)
                 break
-        for transactional_id, value in values.items():
-            txn = None if value is None else _from_value(transactional_id, value)
-            if txn is not None:
-                self._entries[transactional_id] = _Entry(txn)
+        for key, value in values.items():
+            found = None if value is None else decode_key(key)
+            if found is None or value is None:
+                continue
+            txn = decode_txn(found.transactional_id, value)
+            if txn is None:
+                log.warning(
+                    "txn.skipped transactional_id=%r why=unknown version of its record",
+                    found.transactional_id,
+                )
+            else:
+                self._entries[found.transactional_id] = _Entry(txn)
 
     # ---- what handlers ask for
 
@@ -422,12 +424,12 @@ class TransactionCoordinator:
 
     async def write_record(self, record: Txn, acks: Acks = Acks.ALL) -> ErrorCode:
         """Appends one record to __transaction_state; the state in memory is the caller's."""
-        await self.ensure_topic()
-        topic = self._engine.topics[TRANSACTION_STATE]
-        at = coordinator_partition(record.transactional_id, len(topic.partitions))
-        key = encode_key(TransactionKey(record.transactional_id))
-        value = encode_value(_to_value(record), 0 if self._config.transaction_version == 0 else 1)
-        batch = build_batch([NewRecord(key, value, self._clock.wall_ms())])
+        topic = self._engine.topics.get(TRANSACTION_STATE)
+        if topic is None:
+            await self.ensure_topic()
+            topic = self._engine.topics[TRANSACTION_STATE]
+        at = partition_of(record.transactional_id, len(topic.partitions))
+        batch = encode_batch(record, self._record_version, self._clock.wall_ms())
         outcome = await topic.partitions[at].append(batch, acks=acks, origin=Origin.COORDINATOR)
         if isinstance(outcome, Refused):
             log.error(
@@ -550,7 +552,7 @@ class TransactionCoordinator:
 
     def _coordinator_epoch(self, transactional_id: str) -> int:
         topic = self._engine.topics[TRANSACTION_STATE]
-        return topic.partitions[coordinator_partition(transactional_id, len(topic.partitions))].leader_epoch
+        return topic.partitions[partition_of(transactional_id, len(topic.partitions))].leader_epoch
 
     # ---- time
 
@@ -617,7 +619,7 @@ class TransactionCoordinator:
         by_partition: dict[int, list[str]] = {}
         for transactional_id, entry in self._entries.items():
             if self._may_expire(entry, now, idle_ms):
-                at = coordinator_partition(transactional_id, len(topic.partitions))
+                at = partition_of(transactional_id, len(topic.partitions))
                 by_partition.setdefault(at, []).append(transactional_id)
         for at, expired in sorted(by_partition.items()):
             some: list[str] = []
@@ -663,51 +665,3 @@ class TransactionCoordinator:
 
 def _complete_state(state: State) -> State:
     return State.COMPLETE_COMMIT if state is State.PREPARE_COMMIT else State.COMPLETE_ABORT
-
-
-def _to_value(txn: Txn) -> TransactionValue:
-    partitions: list[TransactionPartitions] | None = None
-    if txn.state is not State.EMPTY:  # FMT-3
-        by_topic: dict[str, list[int]] = {}
-        for each in txn.partitions:
-            by_topic.setdefault(each.topic, []).append(each.partition)
-        partitions = [
-            TransactionPartitions(topic=topic, partition_ids=numbers) for topic, numbers in by_topic.items()
-        ]
-    return TransactionValue(
-        producer_id=txn.producer.id,
-        producer_epoch=txn.producer.epoch,
-        timeout_ms=txn.timeout_ms,
-        status=txn.state,
-        partitions=partitions,
-        last_update_timestamp=txn.update_ms,
-        start_timestamp=txn.start_ms,
-        previous_producer_id=txn.previous_producer_id,
-        next_producer_id=txn.next_producer_id,
-        client_transaction_version=txn.client_version,
-    )
-
-
-def _from_value(transactional_id: str, data: bytes) -> Txn | None:
-    value = decode_value(data)
-    if value is None:
-        log.warning("txn.skipped transactional_id=%r why=unknown version of its record", transactional_id)
-        return None
-    return Txn(
-        transactional_id=transactional_id,
-        producer=Producer(ProducerId(value.producer_id), ProducerEpoch(value.producer_epoch)),
-        previous_producer_id=ProducerId(value.previous_producer_id),
-        next_producer_id=ProducerId(value.next_producer_id),
-        timeout_ms=value.timeout_ms,
-        state=State(value.status),
-        partitions=tuple(
-            sorted(
-                TopicPartition(each.topic, number)
-                for each in value.partitions or ()
-                for number in each.partition_ids
-            )
-        ),
-        start_ms=Millis(value.start_timestamp),
-        update_ms=Millis(value.last_update_timestamp),
-        client_version=value.client_transaction_version,
-    )

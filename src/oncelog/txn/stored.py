@@ -1,0 +1,236 @@
+"""A transactional id as __transaction_state keeps it: Txn to bytes and back, and the walk over a stretch of that log.
+
+The layouts are those of record/txn_state.py and record/batch.py, which read and write everything; here is only what the
+coordinator writes four times per transaction and reads once per id when it starts, in as few steps as Python needs.
+A property test holds both to the same bytes.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final
+
+from oncelog.errors import CorruptBatch
+from oncelog.model import Millis, Producer, ProducerEpoch, ProducerId, TopicPartition
+from oncelog.record.batch import (
+    COMPRESSION_MASK,
+    CONTROL,
+    CRC_FROM,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC,
+    batches,
+    records_of,
+)
+from oncelog.record.crc import crc32c
+from oncelog.record.txn_state import (
+    TransactionPartitions,
+    TransactionValue,
+    decode_value,
+    encode_value,
+)
+from oncelog.record.varint import encode_unsigned, encode_varint, read_varint
+from oncelog.txn.state import State, Txn
+
+FIXED: Final = Struct(">hqhib")  # version, producer id, producer epoch, timeout, status
+TIMES: Final = Struct(">qq")  # last update, start
+ID: Final = Struct(">q")
+NULL, NONE_LISTED = (
+    0,
+    1,
+)  # of partitions: an Empty id has null, any other without partitions an empty list (FMT-3)
+FLEXIBLE: Final = 1
+NO_ID: Final = -1
+PREVIOUS_ID, NEXT_ID, CLIENT_VERSION = 0, 1, 2  # tags
+assert FIXED.size == 17
+assert TIMES.size == 16
+
+# A batch of one record: up to the CRC, and from there to the records.
+HEAD: Final = Struct(">qiibI")
+REST: Final = Struct(">hiqqqhii")
+assert HEAD.size == CRC_FROM
+assert HEAD.size + REST.size == HEADER_BYTES
+KEY_TYPE: Final = b"\x00\x00"
+
+
+def encode_txn(txn: Txn, version: int) -> bytes:
+    """The value of its record. Version 0 has no room for the tags and is written below transaction.version 1."""
+    if version < FLEXIBLE:
+        return encode_value(_value_of(txn), version)
+    out = bytearray(FIXED.pack(version, txn.producer.id, txn.producer.epoch, txn.timeout_ms, txn.state))
+    if not txn.partitions:
+        out.append(NULL if txn.state is State.EMPTY else NONE_LISTED)
+    else:
+        by_topic = _by_topic(txn)
+        out += encode_unsigned(len(by_topic) + 1)
+        for topic, numbers in by_topic.items():
+            name = topic.encode()
+            out += encode_unsigned(len(name) + 1) + name + encode_unsigned(len(numbers) + 1)
+            for number in numbers:
+                out += number.to_bytes(4, "big")
+            out.append(0)  # no tags
+    out += TIMES.pack(txn.update_ms, txn.start_ms)
+    count_at = len(out)
+    out.append(0)
+    for tag, value in ((PREVIOUS_ID, txn.previous_producer_id), (NEXT_ID, txn.next_producer_id)):
+        if value != NO_ID:
+            out[count_at] += 1
+            out += bytes((tag, ID.size)) + ID.pack(value)
+    if txn.client_version:
+        out[count_at] += 1
+        out += bytes((CLIENT_VERSION, 2, 0, txn.client_version))
+    return bytes(out)
+
+
+def _by_topic(txn: Txn) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for each in txn.partitions:
+        found.setdefault(each.topic, []).append(each.partition)
+    return found
+
+
+def _value_of(txn: Txn) -> TransactionValue:
+    partitions: list[TransactionPartitions] | None = None
+    if txn.state is not State.EMPTY:  # FMT-3
+        partitions = [
+            TransactionPartitions(topic=topic, partition_ids=numbers)
+            for topic, numbers in _by_topic(txn).items()
+        ]
+    return TransactionValue(
+        producer_id=txn.producer.id,
+        producer_epoch=txn.producer.epoch,
+        timeout_ms=txn.timeout_ms,
+        status=txn.state,
+        partitions=partitions,
+        last_update_timestamp=txn.update_ms,
+        start_timestamp=txn.start_ms,
+        previous_producer_id=txn.previous_producer_id,
+        next_producer_id=txn.next_producer_id,
+        client_transaction_version=txn.client_version,
+    )
+
+
+def decode_txn(transactional_id: str, data: bytes) -> Txn | None:
+    """None for a version of the record that we do not know. CorruptBatch if it cannot be read."""
+    if len(data) > FIXED.size and data[FIXED.size] <= NONE_LISTED and data[0:2] == b"\x00\x01":
+        found = _decode_idle(transactional_id, data)  # nearly all of them
+        if found is not None:
+            return found
+    value = decode_value(data)
+    if value is None:
+        return None
+    return Txn(
+        transactional_id=transactional_id,
+        producer=Producer(ProducerId(value.producer_id), ProducerEpoch(value.producer_epoch)),
+        previous_producer_id=ProducerId(value.previous_producer_id),
+        next_producer_id=ProducerId(value.next_producer_id),
+        timeout_ms=value.timeout_ms,
+        state=State(value.status),
+        partitions=tuple(
+            sorted(
+                TopicPartition(each.topic, number)
+                for each in value.partitions or ()
+                for number in each.partition_ids
+            )
+        ),
+        start_ms=Millis(value.start_timestamp),
+        update_ms=Millis(value.last_update_timestamp),
+        client_version=value.client_transaction_version,
+    )
+
+
+_IDLE_TAGS_AT: Final = FIXED.size + 1 + TIMES.size
+_IDLE_SIZES: Final = frozenset({_IDLE_TAGS_AT + 11, _IDLE_TAGS_AT + 15})  # tag 0, or tags 0 and 2
+
+
+def _decode_idle(transactional_id: str, data: bytes) -> Txn | None:
+    """A record without partitions that has tag 0 and perhaps tag 2; None if it is any other."""
+    size = len(data)
+    at = _IDLE_TAGS_AT
+    if size not in _IDLE_SIZES or data[at + 1] != PREVIOUS_ID or data[at + 2] != ID.size:
+        return None
+    if size == at + 11:
+        if data[at] != 1:
+            return None
+        client_version = 0
+    else:
+        if data[at] != 2 or data[at + 11] != CLIENT_VERSION or data[at + 12] != 2:
+            return None
+        client_version = int.from_bytes(data[at + 13 :], "big", signed=True)
+    _, producer_id, epoch, timeout_ms, status = FIXED.unpack_from(data)
+    update_ms, start_ms = TIMES.unpack_from(data, FIXED.size + 1)
+    return Txn(
+        transactional_id=transactional_id,
+        producer=Producer(producer_id, epoch),
+        previous_producer_id=ProducerId(ID.unpack_from(data, at + 3)[0]),
+        timeout_ms=timeout_ms,
+        state=State(status),
+        start_ms=start_ms,
+        update_ms=update_ms,
+        client_version=client_version,
+    )
+
+
+def encode_batch(txn: Txn, version: int, now: Millis) -> bytes:
+    """One record batch that holds this one record, as `build_batch` would make it."""
+    name = txn.transactional_id.encode()
+    value = encode_txn(txn, version)
+    body = b"".join(
+        (
+            b"\x00\x00\x00",  # attributes, timestamp and offset deltas
+            encode_varint(len(name) + 4),
+            KEY_TYPE,
+            len(name).to_bytes(2, "big"),
+            name,
+            encode_varint(len(value)),
+            value,
+            b"\x00",  # no headers
+        )
+    )
+    rest = b"".join((REST.pack(0, 0, now, now, -1, -1, -1, 1), encode_varint(len(body)), body))
+    length = CRC_FROM - LENGTH_OVERHEAD_BYTES + len(rest)
+    return HEAD.pack(0, length, -1, MAGIC, crc32c(rest)) + rest
+
+
+def walk(data: bytes) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+    """(next offset, key, value) of every record of every whole batch; a batch of markers gives only its offset."""
+    for at, header in batches(data):
+        begin, end = at + HEADER_BYTES, at + header.length + LENGTH_OVERHEAD_BYTES
+        next_offset = header.base_offset + header.last_offset_delta + 1
+        if header.attributes & CONTROL or header.count == 0:
+            yield next_offset, None, None
+        elif header.count == 1 and not header.attributes & COMPRESSION_MASK:
+            key, value = _only_record(data, begin, end)
+            yield next_offset, key, value
+        else:
+            for record in records_of(memoryview(data)[at:end], header):
+                yield next_offset, record.key, record.value
+
+
+def _only_record(data: bytes, at: int, end: int) -> tuple[bytes | None, bytes | None]:
+    """Key and value of an uncompressed record that fills the batch from `at` to `end`."""
+    try:
+        at = _skip(data, at) + 1  # its length, and attributes
+        at = _skip(data, _skip(data, at))  # timestamp and offset deltas
+        key, at = _bytes(data, at)
+        value, at = _bytes(data, at)
+    except IndexError:
+        at = end
+        key = value = None
+    if at >= end:
+        raise CorruptBatch(f"record before byte {end} is longer than its batch")
+    return key, value
+
+
+def _skip(data: bytes, at: int) -> int:
+    """Where the number at `at` ends; nearly all have one byte."""
+    return at + 1 if data[at] < 0x80 else read_varint(data, at, bits=64)[1]
+
+
+def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    size = data[at]
+    if size < 0x80:
+        size = (size >> 1) ^ -(size & 1)
+        at += 1
+    else:
+        size, at = read_varint(data, at)
+    return (None, at) if size < 0 else (data[at : at + size], at + size)

@@ -1,0 +1,131 @@
+"""What the coordinator writes quickly is byte for byte what the general codecs write, and is read back the same (FMT-3)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oncelog.errors import CorruptBatch
+from oncelog.model import Millis, Producer, ProducerEpoch, ProducerId, TopicPartition
+from oncelog.record.batch import NewRecord, build_batch
+from oncelog.record.marker import encode_marker
+from oncelog.record.txn_state import (
+    TransactionKey,
+    TransactionPartitions,
+    TransactionValue,
+    encode_key,
+    encode_value,
+)
+from oncelog.txn.state import State, Txn
+from oncelog.txn.stored import decode_txn, encode_batch, encode_txn, walk
+
+LONG = 2**63 - 1
+WRITTEN = [each for each in State if each < State.DEAD]
+ids = st.integers(-1, LONG).map(ProducerId)
+times = st.integers(-1, LONG).map(Millis)
+
+
+@st.composite
+def txns(draw: st.DrawFn) -> Txn:
+    state = draw(st.sampled_from(WRITTEN))
+    names = st.text(st.characters(codec="ascii", exclude_characters="\0"), min_size=1, max_size=200)
+    partitions = draw(st.sets(st.tuples(names, st.integers(0, 2**31 - 1)), max_size=6))
+    return Txn(
+        transactional_id=draw(st.text(st.characters(codec="utf-8"), min_size=1, max_size=90)),
+        producer=Producer(draw(ids), ProducerEpoch(draw(st.integers(-1, 32767)))),
+        previous_producer_id=draw(ids),
+        next_producer_id=draw(ids),
+        timeout_ms=draw(st.integers(1, 2**31 - 1)),
+        state=state,
+        partitions=()
+        if state is State.EMPTY
+        else tuple(sorted(TopicPartition(topic, number) for topic, number in partitions)),
+        start_ms=draw(times),
+        update_ms=draw(times),
+        client_version=draw(st.sampled_from([0, 2])),
+    )
+
+
+def value_of(txn: Txn) -> TransactionValue:
+    by_topic: dict[str, list[int]] = {}
+    for each in txn.partitions:
+        by_topic.setdefault(each.topic, []).append(each.partition)
+    listed = [TransactionPartitions(topic=topic, partition_ids=some) for topic, some in by_topic.items()]
+    return TransactionValue(
+        producer_id=txn.producer.id,
+        producer_epoch=txn.producer.epoch,
+        timeout_ms=txn.timeout_ms,
+        status=txn.state,
+        partitions=None if txn.state is State.EMPTY else listed,
+        last_update_timestamp=txn.update_ms,
+        start_timestamp=txn.start_ms,
+        previous_producer_id=txn.previous_producer_id,
+        next_producer_id=txn.next_producer_id,
+        client_transaction_version=txn.client_version,
+    )
+
+
+@given(txns())
+def test_the_same_bytes_as_the_general_codec(txn: Txn) -> None:
+    for version in (0, 1):
+        assert encode_txn(txn, version) == encode_value(value_of(txn), version)
+
+
+@given(txns())
+def test_read_back(txn: Txn) -> None:
+    assert decode_txn(txn.transactional_id, encode_txn(txn, 1)) == txn
+
+
+@given(txns(), st.integers(0, 2**41).map(Millis))
+def test_the_same_batch_as_the_general_builder(txn: Txn, now: Millis) -> None:
+    key = encode_key(TransactionKey(txn.transactional_id))
+    value = encode_value(value_of(txn), 1)
+    batch = encode_batch(txn, 1, now)
+    assert batch == build_batch([NewRecord(key, value, now)])
+    assert list(walk(batch)) == [(1, key, value)]
+
+
+def test_walk_over_tombstones_markers_and_compressed_batches() -> None:
+    many = [NewRecord(b"a" * 100, None, Millis(5)), NewRecord(b"b", b"v" * 300, Millis(9))]
+    marker = encode_marker(
+        base_offset=7,
+        leader_epoch=0,
+        timestamp=1,
+        producer_id=3,
+        producer_epoch=0,
+        coordinator_epoch=0,
+        commit=True,
+        log_append_time=False,
+    )
+    data = b"".join(
+        (
+            build_batch(many),
+            build_batch(many, codec=1, base_offset=2),
+            build_batch([NewRecord(b"t", None, Millis(5))], base_offset=4),
+            marker,
+            build_batch(many)[:-1],  # cut, as a fetched stretch may be
+        )
+    )
+    two = [(b"a" * 100, None), (b"b", b"v" * 300)]
+    assert list(walk(data)) == [
+        *((2, *each) for each in two),
+        *((4, *each) for each in two),
+        (5, b"t", None),
+        (8, None, None),
+    ]
+
+
+def test_a_record_that_is_longer_than_its_batch() -> None:
+    batch = bytearray(build_batch([NewRecord(b"key", b"value", Millis(5))]))
+    batch[61 + 4] = 40  # the size of the key
+    with pytest.raises(CorruptBatch, match="longer than its batch"):
+        list(walk(bytes(batch)))
+
+
+def test_an_unknown_version_is_left_out_and_a_cut_one_is_corrupt() -> None:
+    assert decode_txn("t", b"\x00\x09" + bytes(60)) is None
+    whole = encode_txn(
+        Txn(transactional_id="t", producer=Producer(ProducerId(1), ProducerEpoch(0)), timeout_ms=5), 1
+    )
+    for size in range(len(whole)):
+        with pytest.raises(CorruptBatch):
+            decode_txn("t", whole[:size])
