@@ -75,10 +75,17 @@ def test_create_append_read_restart(tmp_path: pathlib.Path) -> None:
     assert world.values() == {0: b"a", 1: b"b", 2: b"c", 3: b"d"}
     world.stop()
     assert sorted(path.name for path in (tmp_path / "t-0").iterdir()) == [
+        "00000000000000000000.log",
+        "partition.metadata",
+    ]
+    world.again()
+    world.put("e" * 5000)
+    world.stop()
+    assert sorted(path.name for path in (tmp_path / "t-0").iterdir()) == [
         "00000000000000000000.index",
         "00000000000000000000.log",
         "00000000000000000000.timeindex",
-        "00000000000000000004.snapshot",
+        "00000000000000000005.snapshot",
         "leader-epoch-checkpoint",
         "partition.metadata",
     ]

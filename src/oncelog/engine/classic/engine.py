@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from oncelog.config import BrokerConfig, read_topic_config
@@ -183,6 +183,10 @@ class ClassicEngine:
         for at in range(0, len(files), SYNC_FILES):
             await self._disk.sync(files[at : at + SYNC_FILES])
 
+    def _sync_directories(self, directories: Sequence[str]) -> None:
+        for directory in directories:
+            self._disk.sync_directory(directory)
+
     async def stop(self) -> None:
         """Makes everything durable and says so in a file, last of all."""
         for timer in self._timers.values():
@@ -195,18 +199,13 @@ class ClassicEngine:
         if self.failed.done():
             raise self.failed.result()
         files: list[File] = []
-        chores: list[Callable[[], None]] = []
+        directories: list[str] = []
         for partition in self._partitions.values():
-            more_files, more_chores = partition.close()
-            files += more_files
-            chores += more_chores
-
-        def work() -> None:
-            for chore in chores:
-                chore()
-
+            if partition.changed:
+                files += partition.close()
+                directories.append(partition.directory)
         await self._sync(files)
-        await self._loop.in_thread(work)
+        await self._loop.in_thread(lambda: self._sync_directories(directories))
         await self._write_checkpoints()
         self._journal.close()
         await self._loop.in_thread(

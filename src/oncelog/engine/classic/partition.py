@@ -20,7 +20,7 @@ from oncelog.engine.classic.recovery import (
     remove_snapshot,
     take_snapshot,
 )
-from oncelog.engine.classic.segment import MOST_OFFSETS, Segment
+from oncelog.engine.classic.segment import MOST_OFFSETS, SMALL_BYTES, Segment
 from oncelog.engine.classic.store import Store, Turn, settled
 from oncelog.engine.port import AbortedTransaction, Appended, OffsetAt, ProducerView, Read, Refused
 from oncelog.errors import ErrorCode, StorageFault
@@ -98,9 +98,9 @@ class ClassicPartition:
         self._bases: list[int] = []
         self._active: Segment | None = None
         self._epochs: list[LeaderEpoch] = []
-        self._epochs_written = False
+        self._epochs_kept = False  # in a file
         self._snapshots: list[int] = []
-        self._changed = False  # something was appended since the last snapshot of a clean stop
+        self.changed = False  # something was appended since the last snapshot of a clean stop
         self._watchers: list[Callable[[], None]] = []
         self._reads: dict[
             int, tuple[Segment, int]
@@ -169,8 +169,9 @@ class ClassicPartition:
         self._snapshots = found.snapshots
         self._epochs = [epoch for epoch in found.epochs or () if epoch.leader_epoch < self.leader_epoch]
         self._epochs.append(LeaderEpoch(self.leader_epoch, state.log_end_offset))
+        self._epochs_kept = found.epochs_kept
         self._unsynced = dict.fromkeys(found.unsynced)
-        self._changed = found.recovered
+        self.changed = found.recovered
 
     # Writing
 
@@ -294,14 +295,12 @@ class ClassicPartition:
         try:
             if segment is None or self._must_roll(segment, size, last_offset, max_timestamp, now):
                 segment = self.roll(now)
-            if not self._epochs_written:
-                self._write_epochs()
             segment.append(pieces, size, last_offset, max_timestamp, self.config.index_interval_bytes)
         except StorageFault as fault:
             self._store.fail(fault)
             raise
         self._unsynced[segment] = None
-        self._changed = True
+        self.changed = True
         return segment
 
     def _must_roll(self, segment: Segment, size: int, last_offset: int, max_timestamp: int, now: int) -> bool:
@@ -331,7 +330,9 @@ class ClassicPartition:
             old.retire()
             snapshot = take_snapshot(self.directory, state)
             self._snapshots.append(base_offset)
-            self.background(self._settle(old, files, base_offset, snapshot), "roll")
+            epochs = encode_leader_epochs(self._epochs).encode()
+            self._epochs_kept = True
+            self.background(self._settle(old, files, base_offset, snapshot, epochs), "roll")
         segment = Segment(store.disk, store.cache, self.directory, base_offset, created_ms=now)
         segment.create()
         if self._waits_for_sync:
@@ -341,7 +342,9 @@ class ClassicPartition:
         self._active = segment
         return segment
 
-    async def _settle(self, old: Segment, files: list[File], base_offset: int, snapshot: Snapshot) -> None:
+    async def _settle(
+        self, old: Segment, files: list[File], base_offset: int, snapshot: Snapshot, epochs: bytes
+    ) -> None:
         """Makes a closed segment durable, so that a start may begin behind it."""
         disk = self._store.disk
         synced = disk.sync([old.log, *files])  # at once: retention may rename the files later
@@ -349,7 +352,12 @@ class ClassicPartition:
             await synced
             for file in files:
                 file.close()
-            await self._store.loop.in_thread(lambda: snapshot.write(disk))
+
+            def keep() -> None:
+                snapshot.write(disk)
+                write_file(disk, f"{self.directory}/{LEADER_EPOCHS}", epochs)
+
+            await self._store.loop.in_thread(keep)
             self.recovery_point = max(self.recovery_point, base_offset)
             self._drop_snapshots()
 
@@ -376,17 +384,6 @@ class ClassicPartition:
     def _sync_directory(self) -> None:
         if not self.deleted:
             self._store.disk.sync_directory(self.directory)
-
-    def _write_epochs(self) -> None:
-        """The file learns of this leader epoch with its first batch: one without batches leaves no trace in Kafka either."""
-        self._epochs_written = True
-        path = f"{self.directory}/{LEADER_EPOCHS}"
-        data = encode_leader_epochs(self._epochs).encode()
-        disk = self._store.disk
-        if self._waits_for_sync:
-            self._chores.append(lambda: None if self.deleted else write_file(disk, path, data))
-        else:
-            write_file(disk, path, data, durable=False)
 
     # From the page cache to the disk
 
@@ -624,7 +621,6 @@ class ClassicPartition:
         if len(starts) > 1:
             later = self._epochs[len(starts) :]
             self._epochs = [LeaderEpoch(starts[-1].leader_epoch, offset), *later]
-            self._epochs_written = False
         self._notify()
 
     def now_ms(self) -> int:
@@ -735,28 +731,32 @@ class ClassicPartition:
 
     # The end
 
-    def close(self) -> tuple[list[File], list[Callable[[], None]]]:
-        """Writes what a clean start wants to find; returns what must be synced for that."""
-        if not self.loaded or not self._changed:
-            return [], []
-        self._changed = False
+    def close(self) -> list[File]:
+        """Writes what a clean start wants to find; the files and their directory must be synced for that.
+
+        A log of a few batches is its own index: ten thousand of them would mean as many small files, written and
+        synced at each stop.
+        """
+        self.changed = False
         disk, state = self._store.disk, self._state
         files = [segment.log for segment in self._unsynced]
         self._unsynced = {}
-        if self._active is not None:
-            files += self._active.write_indexes()
-        snapshot = take_snapshot(self.directory, state)
-        if state.log_end_offset not in self._snapshots:
-            self._snapshots.append(state.log_end_offset)
-        self._drop_snapshots()
-        chores, self._chores = self._chores, []
-        epochs = encode_leader_epochs(self._epochs).encode()
+        self._chores.clear()
         self.recovery_point = state.log_end_offset
-        return files, [
-            *chores,
-            lambda: snapshot.write(disk),
-            lambda: write_file(disk, f"{self.directory}/{LEADER_EPOCHS}", epochs),
-        ]
+        active = self._active
+        small = active is None or (len(self._segments) == 1 and active.size <= SMALL_BYTES)
+        if active is not None and not small:
+            files += active.write_indexes()
+        if not small or state.producers:
+            if state.log_end_offset not in self._snapshots:
+                self._snapshots.append(state.log_end_offset)
+            files += take_snapshot(self.directory, state).begin(disk)
+        if not small or self._epochs_kept:
+            path = f"{self.directory}/{LEADER_EPOCHS}"
+            write_file(disk, path, encode_leader_epochs(self._epochs).encode(), durable=False)
+            files.append(disk.open(path))
+        self._drop_snapshots()
+        return files
 
     def forget(self) -> None:
         """The topic is deleted: nothing more is written, and whoever waits is told."""

@@ -37,7 +37,7 @@ from oncelog.log.state import (
     raise_log_start,
     to_snapshot,
 )
-from oncelog.ports import Disk
+from oncelog.ports import Disk, File
 from oncelog.record.aborted import AbortedEntry
 from oncelog.record.batch import HEADER_BYTES, MAGIC, BatchHeader, crc_of, read_header
 from oncelog.record.checkpoints import LeaderEpoch, decode_leader_epochs
@@ -58,10 +58,11 @@ class Loaded:
 
     state: LogState
     segments: list[Segment]
-    epochs: list[LeaderEpoch] | None  # None: the file cannot be read
+    epochs: list[LeaderEpoch] | None  # None: there is no file, or it cannot be read
     snapshots: list[int]
     unsynced: list[Segment] = field(default_factory=list[Segment])  # holds bytes that nobody may have synced
     changed: bool = False  # files came or went: the directory wants a sync
+    epochs_kept: bool = False  # there is a file of leader epochs, which must not fall behind
     recovered: bool = False  # batch by batch: the index files may be behind the log
 
 
@@ -116,8 +117,6 @@ def recover(
     start = segments[first].base_offset
     found.state = state = _producers(store, found, start, log_start_offset)
     _replay(state, segments[:first], start)
-    for offset in [offset for offset in found.snapshots if offset > start]:
-        _drop_snapshot(store, directory, found, offset)
     if found.epochs is None:
         epochs = _leader_epochs([], segments[:first])
     else:
@@ -130,8 +129,9 @@ def recover(
             if segment.base_offset != state.log_end_offset:
                 whole = at  # the segment before it ends early, at the end of a batch
                 break
-            take_snapshot(directory, state).write(store.disk)
-            found.snapshots.append(state.log_end_offset)
+            if state.log_end_offset not in found.snapshots:
+                take_snapshot(directory, state).write(store.disk)
+                found.snapshots.append(state.log_end_offset)
         cut = _recover_segment(segment, found, epochs, config, recovery_point, leader_epoch)
         if segment.size and state.log_end_offset > recovery_point:
             found.unsynced.append(segment)
@@ -151,6 +151,9 @@ def recover(
         later.remove()
         found.changed = True
     del segments[whole:]
+    for offset in [offset for offset in found.snapshots if offset > state.log_end_offset]:
+        # Of a log that is no more. The directory is synced before anything is appended: it must never come back.
+        _drop_snapshot(store, directory, found, offset)
     segments[-1].reopen(segments[-1].bytes_since_index)
     _finish(found, log_start_offset)
     return found
@@ -270,6 +273,18 @@ class Snapshot(NamedTuple):
             write_file(disk, self.path + BATCHES, self.caches)
         write_file(disk, self.path + SNAPSHOT, self.producers)
 
+    def begin(self, disk: Disk) -> list[File]:
+        """Writes the files in place; they count when they and their directory are synced. Torn ones have no CRC."""
+        files: list[File] = []
+        for suffix, data in ((BATCHES, self.caches), (SNAPSHOT, self.producers)):
+            if data is not None:
+                file = disk.open(self.path + suffix, create=True)
+                if file.size():
+                    file.truncate(0)
+                file.append((data,))
+                files.append(file)
+        return files
+
 
 def take_snapshot(directory: str, state: LogState) -> Snapshot:
     """Of the producers up to the present log end."""
@@ -346,11 +361,9 @@ def _open(store: Store, directory: str, names: Sequence[str], log_start_offset: 
             segments.append(segment)
         elif dot + suffix == SNAPSHOT:
             snapshots.append(int(base))
-    epochs: list[LeaderEpoch] | None = []
-    if LEADER_EPOCHS in known:
-        epochs = _read_epochs(store, directory)
+    epochs = _read_epochs(store, directory) if LEADER_EPOCHS in known else None
     state = LogState(log_start_offset=log_start_offset)
-    return Loaded(state, segments, epochs, snapshots)
+    return Loaded(state, segments, epochs, snapshots, epochs_kept=LEADER_EPOCHS in known)
 
 
 def _read_epochs(store: Store, directory: str) -> list[LeaderEpoch] | None:

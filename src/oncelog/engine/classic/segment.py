@@ -30,6 +30,7 @@ SWAP: Final = ".swap"
 SEGMENT_FILES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
 
 SCAN_BYTES: Final = 65_536
+SMALL_BYTES: Final = 4096  # index.interval.bytes of Kafka: the offset index of a smaller log is empty anyway
 MOST_OFFSETS: Final = 2**31 - 1  # an index holds offsets minus the base in 32 bits, signed in Java
 UNREAD: Final = -2  # -1 is a timestamp that batches may have
 INDEX_CACHE_LIMIT_BYTES: Final = 64 << 20
@@ -260,6 +261,8 @@ class Segment:
     def truncate(self, size: int) -> None:
         self.log.truncate(size)
         self._size = size
+        for suffix in (OFFSET_INDEX, TIME_INDEX):  # they speak of more than there is
+            self._disk.remove(self.path(suffix))
 
     def remove(self) -> None:
         self.close()
@@ -315,7 +318,8 @@ class Segment:
         self._aborted, self.active = aborted, active
         for header, position in self.walk(0, self.size):
             self.index_batch(position, header.size, header.last_offset, header.max_timestamp, interval)
-        self.write_indexes()
+        if self.size > SMALL_BYTES:
+            self.write_indexes()
         if not active:
             self.retire()
 
