@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from oncelog.errors import CorruptBatch
 from oncelog.model import Millis, Producer, ProducerEpoch, ProducerId, TopicPartition
-from oncelog.record.batch import NewRecord, build_batch
+from oncelog.record.batch import NewRecord, build_batch, read_header, seal
 from oncelog.record.marker import encode_marker
 from oncelog.record.txn_state import (
     TransactionKey,
@@ -16,7 +16,7 @@ from oncelog.record.txn_state import (
     encode_value,
 )
 from oncelog.txn.state import State, Txn
-from oncelog.txn.stored import decode_txn, encode_batch, encode_txn, walk
+from oncelog.txn.stored import decode_txn, encode_batch, encode_txn, transactional_id_of, walk
 
 LONG = 2**63 - 1
 WRITTEN = [each for each in State if each < State.DEAD]
@@ -114,6 +114,23 @@ def test_walk_over_tombstones_markers_and_compressed_batches() -> None:
     ]
 
 
+def test_walk_over_what_compaction_left_rc_8() -> None:
+    empty = seal(read_header(build_batch([NewRecord(b"k", None, Millis(5))]))._replace(count=0), b"")
+    assert list(walk(empty)) == [(1, None, None)]
+
+
+def test_no_batch_at_all() -> None:
+    with pytest.raises(CorruptBatch, match="wanted magic 2"):
+        list(walk(b"\x00" * 8 + b"\x00\x00\x00\x40" + bytes(80)))
+
+
+def test_keys() -> None:
+    assert transactional_id_of(encode_key(TransactionKey("refunds-é"))) == "refunds-é"
+    assert transactional_id_of(b"\x00\x07anything") is None
+    with pytest.raises(CorruptBatch):
+        transactional_id_of(b"\x00\x00\x00\x09short")
+
+
 def test_a_record_that_is_longer_than_its_batch() -> None:
     batch = bytearray(build_batch([NewRecord(b"key", b"value", Millis(5))]))
     batch[61 + 4] = 40  # the size of the key
@@ -123,6 +140,8 @@ def test_a_record_that_is_longer_than_its_batch() -> None:
 
 def test_an_unknown_version_is_left_out_and_a_cut_one_is_corrupt() -> None:
     assert decode_txn("t", b"\x00\x09" + bytes(60)) is None
+    with pytest.raises(CorruptBatch, match="wanted 0 to 5, found 6"):
+        decode_txn("t", b"\x00\x01" + bytes(14) + b"\x06\x01" + bytes(17))
     whole = encode_txn(
         Txn(transactional_id="t", producer=Producer(ProducerId(1), ProducerEpoch(0)), timeout_ms=5), 1
     )

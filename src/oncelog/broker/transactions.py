@@ -34,7 +34,7 @@ from oncelog.model import (
 )
 from oncelog.ports import Clock
 from oncelog.record.batch import NewRecord, build_batch
-from oncelog.record.txn_state import TransactionKey, decode_key, encode_key
+from oncelog.record.txn_state import TransactionKey, encode_key
 from oncelog.tasks import Future, Loop, Task, Timer, Turns, resolved, sleep, spawn, supervise
 from oncelog.txn.coordinator import (
     NOBODY,
@@ -50,7 +50,7 @@ from oncelog.txn.coordinator import (
     is_timed_out,
 )
 from oncelog.txn.state import ENDING, TV1, TV2, State, Txn
-from oncelog.txn.stored import decode_txn, encode_batch, walk
+from oncelog.txn.stored import decode_txn, encode_batch, transactional_id_of, walk
 
 log = logging.getLogger("oncelog.transactions")
 T = TypeVar("T")
@@ -248,17 +248,14 @@ class TransactionCoordinator:
             if offset == before:  # a compacted tail without batches (B24)
                 break
         for key, value in values.items():
-            found = None if value is None else decode_key(key)
-            if found is None or value is None:
+            transactional_id = None if value is None else transactional_id_of(key)
+            if transactional_id is None or value is None:
                 continue
-            txn = decode_txn(found.transactional_id, value)
+            txn = decode_txn(transactional_id, value)
             if txn is None:
-                log.warning(
-                    "txn.skipped transactional_id=%r why=unknown version of its record",
-                    found.transactional_id,
-                )
+                log.warning("txn.skipped transactional_id=%r why=its record's version", transactional_id)
             else:
-                self._entries[found.transactional_id] = _Entry(txn)
+                self._entries[transactional_id] = _Entry(txn)
 
     # ---- what handlers ask for
 

@@ -12,8 +12,6 @@ from typing import Final
 from oncelog.errors import CorruptBatch
 from oncelog.model import Millis, Producer, ProducerEpoch, ProducerId, TopicPartition
 from oncelog.record.batch import (
-    COMPRESSION_MASK,
-    CONTROL,
     CRC_FROM,
     HEADER_BYTES,
     LENGTH_OVERHEAD_BYTES,
@@ -25,6 +23,7 @@ from oncelog.record.crc import crc32c
 from oncelog.record.txn_state import (
     TransactionPartitions,
     TransactionValue,
+    decode_key,
     decode_value,
     encode_value,
 )
@@ -44,11 +43,18 @@ PREVIOUS_ID, NEXT_ID, CLIENT_VERSION = 0, 1, 2  # tags
 assert FIXED.size == 17
 assert TIMES.size == 16
 
+# Base offset, length, magic, attributes, last offset delta and record count of a batch.
+SHORT_HEADER: Final = Struct(">qi4xb4xhi30xi")
+assert SHORT_HEADER.size == HEADER_BYTES
+PLAIN: Final = 0  # attributes of a data batch, not compressed, with CreateTime
 # A batch of one record: up to the CRC, and from there to the records.
 HEAD: Final = Struct(">qiibI")
 REST: Final = Struct(">hiqqqhii")
 assert HEAD.size == CRC_FROM
 assert HEAD.size + REST.size == HEADER_BYTES
+STATES: Final[tuple[State, ...]] = tuple(
+    State(number) for number in range(State.DEAD)
+)  # that are ever written
 KEY_TYPE: Final = b"\x00\x00"
 
 
@@ -124,7 +130,7 @@ def decode_txn(transactional_id: str, data: bytes) -> Txn | None:
         previous_producer_id=ProducerId(value.previous_producer_id),
         next_producer_id=ProducerId(value.next_producer_id),
         timeout_ms=value.timeout_ms,
-        state=State(value.status),
+        state=_state(value.status),
         partitions=tuple(
             sorted(
                 TopicPartition(each.topic, number)
@@ -136,6 +142,12 @@ def decode_txn(transactional_id: str, data: bytes) -> Txn | None:
         update_ms=Millis(value.last_update_timestamp),
         client_version=value.client_transaction_version,
     )
+
+
+def _state(status: int) -> State:
+    if not 0 <= status < len(STATES):
+        raise CorruptBatch(f"status of a transaction: wanted 0 to {len(STATES) - 1}, found {status}")
+    return STATES[status]
 
 
 _IDLE_TAGS_AT: Final = FIXED.size + 1 + TIMES.size
@@ -157,13 +169,15 @@ def _decode_idle(transactional_id: str, data: bytes) -> Txn | None:
             return None
         client_version = int.from_bytes(data[at + 13 :], "big", signed=True)
     _, producer_id, epoch, timeout_ms, status = FIXED.unpack_from(data)
+    if not 0 <= status < len(STATES):
+        return None
     update_ms, start_ms = TIMES.unpack_from(data, FIXED.size + 1)
     return Txn(
         transactional_id=transactional_id,
         producer=Producer(producer_id, epoch),
         previous_producer_id=ProducerId(ID.unpack_from(data, at + 3)[0]),
         timeout_ms=timeout_ms,
-        state=State(status),
+        state=STATES[status],
         start_ms=start_ms,
         update_ms=update_ms,
         client_version=client_version,
@@ -193,17 +207,38 @@ def encode_batch(txn: Txn, version: int, now: Millis) -> bytes:
 
 def walk(data: bytes) -> Iterator[tuple[int, bytes | None, bytes | None]]:
     """(next offset, key, value) of every record of every whole batch; a batch of markers gives only its offset."""
-    for at, header in batches(data):
-        begin, end = at + HEADER_BYTES, at + header.length + LENGTH_OVERHEAD_BYTES
-        next_offset = header.base_offset + header.last_offset_delta + 1
-        if header.attributes & CONTROL or header.count == 0:
-            yield next_offset, None, None
-        elif header.count == 1 and not header.attributes & COMPRESSION_MASK:
-            key, value = _only_record(data, begin, end)
+    at, end_of_all = 0, len(data)
+    unpack = SHORT_HEADER.unpack_from
+    while end_of_all - at >= HEADER_BYTES:
+        base_offset, length, magic, attributes, last_offset_delta, count = unpack(data, at)
+        end = at + length + LENGTH_OVERHEAD_BYTES
+        next_offset = base_offset + last_offset_delta + 1
+        if count == 1 and attributes == PLAIN and magic == MAGIC and at + HEADER_BYTES < end <= end_of_all:
+            key, value = _only_record(data, at + HEADER_BYTES, end)
             yield next_offset, key, value
         else:
-            for record in records_of(memoryview(data)[at:end], header):
-                yield next_offset, record.key, record.value
+            yield from _any_batch(data, at, next_offset)
+        at = end
+
+
+def _any_batch(data: bytes, at: int, next_offset: int) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+    """The general way; nothing for a batch that is cut, as a fetched stretch may be. CorruptBatch if it is none."""
+    _, header = next(batches(data, at), (at, None))
+    if header is None:
+        return
+    if header.is_control or header.count == 0:
+        yield next_offset, None, None
+        return
+    for record in records_of(memoryview(data)[at : at + header.size], header):
+        yield next_offset, record.key, record.value
+
+
+def transactional_id_of(key: bytes) -> str | None:
+    """None for a type of record that we skip."""
+    if key[:2] == KEY_TYPE and int.from_bytes(key[2:4], "big") == len(key) - 4:
+        return key[4:].decode()
+    found = decode_key(key)
+    return None if found is None else found.transactional_id
 
 
 def _only_record(data: bytes, at: int, end: int) -> tuple[bytes | None, bytes | None]:
