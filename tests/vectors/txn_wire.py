@@ -334,7 +334,11 @@ class Id:
                 raise Refused(f"{self.name} does not complete: {self.state()}")
 
     def at_once(self, *asked: tuple[Message, int]) -> list[Any]:
-        """Requests with their versions, in one write on a connection of their own: no answer is awaited in between."""
+        """Requests with their versions, in one write on a connection of their own: no answer is awaited in between.
+
+        The one before is left behind for good, as a client does: what comes on it later would be a late copy.
+        """
+        self.connection.close()
         return at_once(self.target, asked)
 
 

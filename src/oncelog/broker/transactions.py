@@ -4,15 +4,15 @@
 With end.txn.reply=complete (the default) 4 comes last; with prepared, Kafka's timing, it comes before 3.
 Requests for one transactional id take turns for 1 and 2; during 3 they are told CONCURRENT_TRANSACTIONS, as Kafka does.
 What was checked is still true when it is used, for nothing is awaited between a decision and its write, and the state in
-memory changes only after the write is durable. A transition that began is carried through even if its client goes away:
-half of one would leave the memory behind the log.
+memory changes only after the write is durable. A request that was begun is carried through even if its client goes away
+(broker/connection.py): half of one would leave the memory behind the log.
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
@@ -263,11 +263,6 @@ class TransactionCoordinator:
         self, transactional_id: str, given: Producer | None, timeout_ms: int, caller: Caller
     ) -> tuple[ErrorCode, Producer]:
         """InitProducerId with a transactional id, after the checks of spec 1.7."""
-        return await self._whole(self._init(transactional_id, given, timeout_ms, caller), "init")
-
-    async def _init(
-        self, transactional_id: str, given: Producer | None, timeout_ms: int, caller: Caller
-    ) -> tuple[ErrorCode, Producer]:
         entry = self._entries.get(transactional_id)
         if entry is None:
             entry = self._entries[transactional_id] = _Entry()  # racing creators share it
@@ -307,13 +302,6 @@ class TransactionCoordinator:
         self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition], version: int
     ) -> ErrorCode:
         """AddPartitionsToTxn, AddOffsetsToTxn, and the implicit add of Produce v12 and TxnOffsetCommit v5."""
-        return await self._whole(
-            self._add_partitions(transactional_id, producer, list(partitions), version), "add partitions"
-        )
-
-    async def _add_partitions(
-        self, transactional_id: str, producer: Producer, partitions: list[TopicPartition], version: int
-    ) -> ErrorCode:
         entry = self._entries.get(transactional_id)
         if entry is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -345,11 +333,6 @@ class TransactionCoordinator:
         self, transactional_id: str, producer: Producer, *, commit: bool, version: int
     ) -> tuple[ErrorCode, Producer]:
         """EndTxn."""
-        return await self._whole(self._end(transactional_id, producer, commit, version), "end")
-
-    async def _end(
-        self, transactional_id: str, producer: Producer, commit: bool, version: int
-    ) -> tuple[ErrorCode, Producer]:
         entry = self._entries.get(transactional_id)
         if entry is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING, NOBODY
@@ -395,13 +378,6 @@ class TransactionCoordinator:
         return [entry.txn for entry in self._entries.values() if entry.txn is not None]
 
     # ---- obeying a decision
-
-    async def _whole(self, transition: Coroutine[Any, Any, T], name: str) -> T:
-        """Awaits a transition that goes on by itself when the caller is cancelled: its client closed the connection."""
-        task = spawn(self._loop, transition, name)
-        if not task.done():
-            supervise(task, self._on_fault)
-        return await task
 
     async def _decide(self, decide: Callable[[ProducerId | None], Decision]) -> Decision:
         """Decides, and once more with a fresh producer id where the rules need one."""

@@ -169,15 +169,13 @@ def _decode_idle(transactional_id: str, data: bytes) -> Txn | None:
             return None
         client_version = int.from_bytes(data[at + 13 :], "big", signed=True)
     _, producer_id, epoch, timeout_ms, status = FIXED.unpack_from(data)
-    if not 0 <= status < len(STATES):
-        return None
     update_ms, start_ms = TIMES.unpack_from(data, FIXED.size + 1)
     return Txn(
         transactional_id=transactional_id,
         producer=Producer(producer_id, epoch),
         previous_producer_id=ProducerId(ID.unpack_from(data, at + 3)[0]),
         timeout_ms=timeout_ms,
-        state=STATES[status],
+        state=_state(status),
         start_ms=start_ms,
         update_ms=update_ms,
         client_version=client_version,
