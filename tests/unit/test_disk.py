@@ -108,6 +108,36 @@ def test_more_files_than_descriptors(tmp_path: pathlib.Path) -> None:
     assert descriptors() < before
 
 
+def test_a_sync_of_many_files_holds_few_descriptors(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = real(tmp_path, limit=32)
+    files = [disk.open(f"f{at}", create=True) for at in range(50)]
+    for file in files:
+        file.append((b"x",))
+    before = descriptors()
+    synced: list[int] = []
+
+    def fdatasync(descriptor: int) -> None:
+        assert descriptors() <= before
+        synced.append(os.fstat(descriptor).st_ino)
+        if len(synced) == 10:
+            disk.remove("f40")  # retention was faster
+
+    monkeypatch.setattr(os, "fdatasync", fdatasync)
+    disk.sync(files).result()
+    assert set(synced) == {each.stat().st_ino for each in tmp_path.glob("f*")}
+    assert len(synced) == 49
+    monkeypatch.setattr(os, "fdatasync", _refuses)
+    with pytest.raises(StorageFault, match=r"fdatasync of .*f0 failed: Input/output error"):
+        disk.sync(files).result()
+    disk.close()
+
+
+def _refuses(_: int) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 def test_a_second_process_is_refused(tmp_path: pathlib.Path) -> None:
     first = real(tmp_path)
     with pytest.raises(StorageFault, match="another process uses this data directory"):

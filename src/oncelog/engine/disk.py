@@ -21,6 +21,9 @@ from oncelog.tasks import Future, Loop
 LOCK_FILE: Final = ".lock"  # Kafka's name: neither broker starts on the other's live directory
 MOST_PIECES: Final = 1024  # IOV_MAX of Linux
 MANY_FILES: Final = 32
+PINNED_SHARE: Final = (
+    8  # of the open files, one call of `sync` holds at most this part; several run side by side
+)
 _LIBC: Final = ctypes.CDLL(None)
 
 
@@ -269,11 +272,36 @@ class RealDisk:
 
     def sync(self, files: Sequence[File]) -> Future[None]:
         mine = cast("Sequence[RealFile]", files)  # a disk is only given its own files
-        pinned = [(file.path, file.pin()) for file in mine]
+        most = max(self._limit // PINNED_SHARE, 1)
+        if len(mine) <= most:
+            return self._sync_pinned(mine)
+        # A descriptor under sync cannot be closed: of very many files only some are held open at a time.
+        done: Future[None] = Future()
+        left = [mine[at : at + most] for at in range(0, len(mine), most)]
+
+        def go_on(last: Future[None] | None = None) -> None:
+            try:
+                if last is not None:
+                    last.result()
+                if left:
+                    # A file that was removed meanwhile has nothing that must last.
+                    there = [file for file in left.pop(0) if last is None or self.exists(file.path)]
+                    self._sync_pinned(there).add_callback(go_on)
+                    return
+            except StorageFault as fault:
+                done.set_error(fault)
+            else:
+                done.set_result(None)
+
+        go_on()
+        return done
+
+    def _sync_pinned(self, files: Sequence[RealFile]) -> Future[None]:
+        pinned = [(file.path, file.pin()) for file in files]
         done = self._loop.in_thread(lambda: self._sync(pinned))
 
         def unpin(_: Future[None]) -> None:
-            for file in mine:
+            for file in files:
                 file.unpin()
 
         done.add_callback(unpin)

@@ -12,6 +12,7 @@ from oncelog.broker.connection import Connection
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import MalformedMessage
 from oncelog.protocol.frame import Frames
+from oncelog.server.open_files import shares
 
 log = logging.getLogger("oncelog.listener")
 
@@ -25,6 +26,8 @@ class Listener:
 
     def __init__(self, broker: Runtime) -> None:
         self.broker = broker
+        self._shares = shares()
+        self._connections_limit = min(broker.config.max_connections, self._shares.connections)
         self.buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.half_received_bytes = 0
         self._accepted = 0
@@ -45,7 +48,8 @@ class Listener:
     async def start(self, host: str, port: int) -> int:
         """Binds and listens; returns the port (which the system chose if 0 was given)."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Link(self), host, port, backlog=1024)
+        backlog = self._shares.backlog
+        self._server = await loop.create_server(lambda: _Link(self), host, port, backlog=backlog)
         self._sweep()
         return cast(int, self._server.sockets[0].getsockname()[1])
 
@@ -76,7 +80,7 @@ class Listener:
         """The number of the new connection, or None if there are too many."""
         config = self.broker.config
         if (
-            len(self._links) >= config.max_connections
+            len(self._links) >= self._connections_limit
             or self._per_host.get(host, 0) >= config.max_connections_per_ip
         ):
             return None

@@ -16,6 +16,7 @@ from oncelog.engine.fragile import FragileDisk
 from oncelog.errors import OncelogError
 from oncelog.server.listener import Listener
 from oncelog.server.loop import AsyncioLoop, JumpLoop, SystemChance, SystemClock
+from oncelog.server.open_files import raise_limit, shares
 from oncelog.tasks import Future, spawn
 
 log = logging.getLogger("oncelog.server")
@@ -47,7 +48,9 @@ class Server:
         chance = SystemChance()
         config = replace(read_broker_config(options.settings), data_dir=os.path.abspath(options.data_dir))
         self.disk = (
-            FragileDisk(options.data_dir, self.loop) if fragile else RealDisk(options.data_dir, self.loop)
+            FragileDisk(options.data_dir, self.loop)
+            if fragile
+            else RealDisk(options.data_dir, self.loop, open_files_limit=shares().files)
         )
         self.engine = ClassicEngine(self.disk, self.loop, self.clock, chance, config)
         self.broker = Runtime(
@@ -127,6 +130,7 @@ async def as_asyncio(future: Future[None]) -> None:
 
 def serve(options: Options, *, on_ready: Callable[[str, int], None]) -> int:
     """Runs until SIGTERM or SIGINT; 0 after a clean stop, 1 if the disk failed."""
+    raise_limit()
     return asyncio.run(_serve(options, on_ready))
 
 
