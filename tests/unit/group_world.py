@@ -16,7 +16,7 @@ from oncelog.ports import Bytes
 from oncelog.protocol.primitives import Message
 from oncelog.record.batch import batches, patch_offset, read_header
 from oncelog.record.marker import encode_marker
-from oncelog.tasks import Future, Task, Timer, spawn
+from oncelog.tasks import Future, Task, Timer, resolved, spawn
 
 T = TypeVar("T")
 START_MS = 1_700_000_000_000
@@ -131,9 +131,7 @@ class MemoryPartition:
         assert acks is Acks.ALL
         assert origin is Origin.COORDINATOR
         if self.refuse is not None:
-            refused: Future[Appended | Refused] = Future()
-            refused.set_result(Refused(self.refuse))
-            return refused
+            return resolved(Refused(self.refuse))
         return self._append(bytearray(batch))
 
     def append_marker(
@@ -146,6 +144,8 @@ class MemoryPartition:
         transaction_version: int,
     ) -> Future[Appended | Refused]:
         assert transaction_version in (0, 1, 2)
+        if self.refuse is not None:
+            return resolved(Refused(self.refuse))
         marker = encode_marker(
             base_offset=self.log_end_offset,
             leader_epoch=0,

@@ -15,6 +15,7 @@ from oncelog.broker.handlers import (
     sync_group,
 )
 from oncelog.errors import ErrorCode
+from oncelog.group.classic import ClassicGroup
 from oncelog.protocol.messages.delete_groups import DeleteGroupsRequest
 from oncelog.protocol.messages.describe_groups import DescribeGroupsRequest
 from oncelog.protocol.messages.heartbeat import HeartbeatRequest
@@ -418,6 +419,17 @@ def test_a_member_that_joins_later_does_not_extend_the_delay_of_a_former_start()
     assert second.result().generation_id == 2  # at once: this rebalance is not the first
 
 
+def test_a_new_member_does_not_wait_for_ever() -> None:
+    world = World()
+    (member,) = stable(world, rebalance_ms=3_600_000)
+    waits = world.begin(join(world, version=3))
+    for _ in range(60):
+        assert not waits.done()
+        world.loop.advance(5000)
+        beat(world, member, 1)
+    assert error_of(waits) is E.UNKNOWN_MEMBER_ID
+
+
 # --- static members ---
 
 
@@ -778,6 +790,16 @@ def test_the_last_to_leave_makes_the_group_empty_and_that_lasts() -> None:
     world.restart()
     group = described(world)
     assert (group.group_state, group.protocol_type, group.members) == ("Empty", "consumer", [])
+
+
+def test_an_empty_group_has_no_leader_and_no_protocol() -> None:
+    world = World()
+    (member,) = stable(world)
+    leave(world, (member, None))
+    world.restart()
+    group = world.shard("g").groups["g"]
+    assert isinstance(group, ClassicGroup)
+    assert (group.generation, group.leader, group.protocol) == (2, None, None)
 
 
 def test_leave_completes_a_rebalance_that_waited_for_it() -> None:

@@ -254,6 +254,22 @@ def test_an_idle_heartbeat_writes_nothing() -> None:
     assert world.records_written() == before
 
 
+@pytest.mark.parametrize(
+    ("how", "full"),
+    [
+        ({"topics": ("t",), "owned": {"t": (0, 1, 2)}, "rebalance_ms": 5000}, True),
+        ({"regex": "", "owned": {"t": (0, 1, 2)}, "rebalance_ms": 5000}, True),
+        ({"owned": {"t": (0, 1, 2)}, "rebalance_ms": 5000}, False),
+        ({"topics": ("t",), "rebalance_ms": 5000}, False),
+        ({"topics": ("t",), "owned": {"t": (0, 1, 2)}}, False),
+    ],
+)
+def test_a_full_request_is_told_its_assignment_again(how: dict[str, Any], full: bool) -> None:
+    world = World()
+    enter(world)
+    assert (told(world, hb(world, epoch=1, **how)) == {"t": (0, 1, 2)}) is full
+
+
 def test_who_leaves_leaves_nothing_behind() -> None:
     world = World()
     enter(world, topics=None, regex="t")
@@ -366,6 +382,8 @@ def test_a_static_member_leaves_for_a_while_and_comes_back_1_18() -> None:
     back = enter(world, "a2", instance="i")
     assert (back.member_id, back.member_epoch, told(world, back)) == ("a2", 2, {"t": (0, 1)})
     assert error(hb(world, epoch=2, instance="i")) is E.FENCED_INSTANCE_ID
+    assert error(hb(world, "a2", 1, instance="i")) is E.FENCED_MEMBER_EPOCH
+    assert sorted(each.member_id for each in described(world).members) == ["a2", "b"]
 
 
 def test_a_static_member_that_stays_away_is_put_out() -> None:

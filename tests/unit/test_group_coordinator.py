@@ -1,5 +1,6 @@
 """The coordinator around the rules: its topic, loading, failed writes, timers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -198,6 +199,41 @@ def test_a_refused_static_replacement_is_undone() -> None:
     assert (ErrorCode(refused.error_code), refused.member_id) == (E.COORDINATOR_NOT_AVAILABLE, "")
     assert beat(world, member, 1, instance="i") is E.NONE
     assert world.call(sync(world, member, 1, instance="i")).assignment == b"x"
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_group_whose_first_record_is_refused_was_never_there(version: int) -> None:
+    world = World()
+    idle = world.loop.armed()
+    world.log("g").refuse = E.NOT_ENOUGH_REPLICAS
+    error = error_of(world.begin(join(world, version=version)))
+    assert error is (E.COORDINATOR_NOT_AVAILABLE if version == 3 else E.MEMBER_ID_REQUIRED)
+    assert listed(world) == []
+    assert world.loop.armed() == idle
+
+
+def test_a_refused_marker_is_answered_as_the_log_says() -> None:
+    world = World()
+    txn_commit(world, 5)
+    world.log("g").refuse = E.NOT_ENOUGH_REPLICAS
+    assert mark(world, commit=True) is E.NOT_ENOUGH_REPLICAS
+    assert fetch(world, stable_only=True) == (E.UNSTABLE_OFFSET_COMMIT, -1)
+
+
+def test_a_stable_group_has_one_timer_per_member() -> None:
+    world = World()
+    idle = world.loop.armed()
+    stable(world, 3)
+    assert world.loop.armed() == idle + 3
+
+
+@pytest.mark.parametrize(("limit", "state"), [(2, "Stable"), (1, "PreparingRebalance")])
+def test_a_loaded_group_that_is_over_the_limit_rebalances(limit: int, state: str) -> None:
+    world = World()
+    stable(world, 2)
+    world.config = replace(world.config, group_max_size=limit)
+    world.restart()
+    assert described(world).group_state == state
 
 
 def test_heartbeats_do_not_pile_up_timers() -> None:

@@ -1,11 +1,17 @@
 """The small pure parts of groups: patterns, assignors, the embedded protocol."""
 
+from dataclasses import replace
+
 import pytest
 
+from oncelog.errors import ErrorCode
 from oncelog.group.assignors import Assignment, MemberSpec, assign_range, assign_uniform
+from oncelog.group.classic import ClassicGroup, Join, Leave, Limits, State, Sync
+from oncelog.group.effects import Effects, JoinReply, MemberProtocol, SessionTimeout, SyncReply, Token
 from oncelog.group.regex import BadPattern, Pattern
 from oncelog.group.subscription import MalformedSubscription, read_topics
-from oncelog.model import TopicId
+from oncelog.model import Millis, TopicId
+from oncelog.record.offsets import GroupMetadataValue, MemberMetadata
 from tests.unit.test_group_classic import subscription
 
 MATCHES = r"""
@@ -82,6 +88,49 @@ def test_a_pattern_remembers_its_steps() -> None:
         False,
         True,
     ]
+
+
+# --- a classic group by itself ---
+
+
+def test_a_dead_group_sends_everybody_elsewhere() -> None:
+    group = ClassicGroup("g", state=State.DEAD)
+    limits, now, token = Limits(0, 10), Millis(1), Token(1)
+    join = Join("", None, "c", "/h", "consumer", (MemberProtocol("p", b""),), 10_000, 10_000)
+    for member_id in ("", "m"):
+        asked = replace(join, member_id=member_id)
+        effects = group.join(asked, token=token, new_member_id="n", created=False, limits=limits, now=now)
+        assert effects.replies == [(token, JoinReply(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id))]
+    sync = group.sync(Sync("m", None, 1, None, None, {}), token=token)
+    assert sync.replies == [(token, SyncReply(ErrorCode.COORDINATOR_NOT_AVAILABLE))]
+    assert (
+        group.heartbeat(member_id="m", instance_id=None, generation=1)[0]
+        is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    )
+    errors, _ = group.leave((Leave("m", None),), limits=limits, now=now)
+    assert errors == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    for transactional in (False, True):
+        error = group.check_offset_commit(
+            member_id="", instance_id=None, generation=-1, transactional=transactional
+        )
+        assert error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert group.check_offset_delete() is ErrorCode.GROUP_ID_NOT_FOUND
+    assert group.check_delete() is ErrorCode.GROUP_ID_NOT_FOUND
+    assert group.on_timer(SessionTimeout("m"), limits=limits, now=now) == Effects()
+
+
+def test_a_record_of_an_old_broker_has_no_rebalance_timeout() -> None:
+    member = MemberMetadata(
+        member_id="m",
+        client_id="c",
+        client_host="/h",
+        rebalance_timeout=-1,
+        session_timeout=7,
+        subscription=b"",
+        assignment=b"",
+    )
+    value = GroupMetadataValue(protocol_type="x", generation=1, protocol="p", leader="m", members=[member])
+    assert ClassicGroup.replay("g", value).members["m"].rebalance_timeout_ms == 7
 
 
 # --- assignors ---

@@ -20,6 +20,7 @@ from oncelog.group.effects import (
     Arm,
     Cancel,
     Effects,
+    EmptyGroupWritten,
     JoinReply,
     RebalanceTimeout,
     SessionTimeout,
@@ -295,17 +296,23 @@ class LiveShard:
         written = self.write([(GroupMetadataKey(group.id), write.value)])
 
         def tell(done: Future[ErrorCode]) -> None:
-            if self.state.groups.get(group.id) is group:
-                error = done.result()
-                self.obey(
-                    group,
-                    group.on_written(
-                        write.then, error, limits=self._settings.classic, now=self._clock.wall_ms()
-                    ),
-                )
+            if self.state.groups.get(group.id) is not group:
+                return
+            error = done.result()
+            if error is not ErrorCode.NONE and write.then == EmptyGroupWritten(created=True):
+                self._unmake(group, error)
+                return
+            limits, now = self._settings.classic, self._clock.wall_ms()
+            self.obey(group, group.on_written(write.then, error, limits=limits, now=now))
 
         # in the next turn: the group is still in the middle of the decision that asked for this
         written.add_callback(lambda done: self._loop.call_soon(lambda: tell(done)))
+
+    def _unmake(self, group: ClassicGroup, error: ErrorCode) -> None:
+        """The first record of a group was refused: then there is no such group."""
+        self._reply(group.dismiss_all(error, self._clock.wall_ms()))
+        del self.state.groups[group.id]
+        self._cancel_if_gone(group.id)
 
     def carry_out(
         self, group_id: str, decision: Decision, *, before: Sequence[Entry] = ()

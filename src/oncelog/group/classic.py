@@ -219,11 +219,6 @@ class ClassicGroup:
         return self.state is State.EMPTY
 
     @property
-    def is_simple(self) -> bool:
-        """Made by an offset commit without membership: nothing but offsets, and no record of its own."""
-        return self.protocol_type is None and self.is_empty and not self.pending_join
-
-    @property
     def uses_consumer_protocol(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
@@ -332,7 +327,7 @@ class ClassicGroup:
                 current_state_timestamp=self.state_since,
                 members=[],
             )
-            effects.write = WriteGroup(empty, EmptyGroupWritten(token))
+            effects.write = WriteGroup(empty, EmptyGroupWritten(created=True))
         return effects
 
     def _has_room(self, member_id: str, limits: Limits) -> bool:
@@ -642,9 +637,8 @@ class ClassicGroup:
                         self._rebalance_or_complete(limits, now, effects)
             case StaticMemberWritten():
                 self._static_member_written(event, error, effects)
-            case EmptyGroupWritten(token):
-                if error is not ErrorCode.NONE and token is not None:
-                    effects.replies.append((token, JoinReply(error, "")))
+            case EmptyGroupWritten():
+                pass  # of a refusal the coordinator takes care: the group was never there
         return effects
 
     def _static_member_written(self, event: StaticMemberWritten, error: ErrorCode, effects: Effects) -> None:
@@ -769,7 +763,7 @@ class ClassicGroup:
             self.protocol = None
             self.subscribed_topics = self._compute_subscribed_topics()
             self._move(State.EMPTY, now)
-            effects.write = WriteGroup(self.record({}), EmptyGroupWritten(None))
+            effects.write = WriteGroup(self.record({}), EmptyGroupWritten(created=False))
             return
         self.protocol = self.select_protocol()
         self.subscribed_topics = self._compute_subscribed_topics()

@@ -137,9 +137,9 @@ class StaticMemberWritten:
 
 @dataclass(frozen=True, slots=True)
 class EmptyGroupWritten:
-    """Nothing to do when the record is durable; a refusal answers the JoinGroup that created the group."""
+    """Nothing to do when the record is durable. `created`: the group was just made, and a refusal unmakes it."""
 
-    token: Token | None
+    created: bool
 
 
 WriteEvent = AssignmentWritten | StaticMemberWritten | EmptyGroupWritten
