@@ -53,6 +53,7 @@ serve: setup ## a broker on LISTEN (127.0.0.1:9092) that keeps its data in DATA_
 	@$(BIN)/oncelog serve --listen $(LISTEN) --data-dir $(DATA_DIR) $(ARGS)
 
 test: check $(JAVA_STAMP) ## all checks and all tests; TESTS=path and ARGS="-k name" narrow it
+	@$(PY) -m tests.prepare
 	@$(PY) -m pytest --numprocesses $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
 
 check: setup ## format, lint, types, import contracts, generated files
@@ -70,6 +71,7 @@ messages: setup ## regenerate src/oncelog/protocol/messages from its definitions
 	@$(PY) -m oncelog.protocol.generate
 
 oracle: $(JAVA_STAMP) ## fetch and start a real Apache Kafka and run the tests that compare oncelog with it
+	@$(PY) -m tests.prepare
 	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/conformance
 
 conformance-franz-go: setup ## franz-go's own tests against oncelog; the passes kept here may only grow

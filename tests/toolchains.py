@@ -3,16 +3,22 @@
 A missing one skips the test with one line that says what was left out; REQUIRE=all makes that a failure.
 """
 
+import fcntl
 import importlib
 import os
+import re
 import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache"
+OLDEST_GO: Final = (1, 21)  # from here on Go fetches by itself the newer Go that a module asks for
 
 
 class Missing(Exception):
@@ -49,6 +55,41 @@ def program(name: str) -> str:
     if not found:
         raise Missing(f"{name}: not on the PATH")
     return found
+
+
+def go() -> str:
+    """A Go that can build what go.mod asks for."""
+    found = program("go")
+    said = subprocess.run([found, "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout
+    number = re.search(r"(\d+)\.(\d+)", said)
+    if number is None or (int(number[1]), int(number[2])) < OLDEST_GO:
+        raise Missing(f"go: wanted {'.'.join(map(str, OLDEST_GO))} or newer, found {said.strip()!r}")
+    return found
+
+
+def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
+    """`folder`, filled by `make` if it is not there. Test workers take turns; half a folder is never seen."""
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the file
+        if not folder.is_dir():
+            with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+                out = Path(scratch) / "out"
+                out.mkdir()
+                make(out)
+                out.rename(folder)
+    return folder
+
+
+def run_quietly(command: list[str], cwd: Path) -> str:
+    """What a command printed; if it failed, that is the text of the error."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = f"{done.stdout}{done.stderr}"
+        raise RuntimeError(f"{' '.join(command)} ended with exit code {done.returncode}:\n{said}")
+    return done.stdout
 
 
 def leave_out(what: str, why: Exception) -> NoReturn:

@@ -3,9 +3,7 @@
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Final
 
 from tests.conformance.client import Kind
 from tests.oracle import classpath, fetch
-from tests.toolchains import CACHE, java, javac, program
+from tests.toolchains import CACHE, go, java, javac, made_once, program, run_quietly
 
 HERE: Final = Path(__file__).resolve().parent / "clients"
 
@@ -22,22 +20,13 @@ def build(name: str, files: tuple[str, ...], command: list[str], *, on: str = ""
     """A folder with copies of `files` in which `command` has run; made once per content (and `on`), kept in .cache."""
     sources = [HERE / name / each for each in files]
     content = b"\0".join([on.encode(), *(source.read_bytes() for source in sources)])
-    folder = CACHE / "clients" / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        out = Path(scratch) / name
-        out.mkdir()
+
+    def copy_and_run(out: Path) -> None:
         for source in sources:
             shutil.copy(source, out)
-        done = subprocess.run(command, cwd=out, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            said = f"{done.stdout}{done.stderr}"
-            raise RuntimeError(f"{' '.join(command)} ended with exit code {done.returncode}:\n{said}")
-        if not folder.is_dir():
-            out.rename(folder)
-    return folder
+        run_quietly(command, cwd=out)
+
+    return made_once(CACHE / "clients" / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}", copy_and_run)
 
 
 @cache
@@ -51,7 +40,7 @@ def java_client() -> list[str]:
 
 @cache
 def go_client() -> list[str]:
-    compile_it = [program("go"), "build", "-buildvcs=false", "-o", "client", "."]
+    compile_it = [go(), "build", "-buildvcs=false", "-o", "client", "."]
     return [str(build("go", ("main.go", "go.mod", "go.sum"), compile_it) / "client")]
 
 

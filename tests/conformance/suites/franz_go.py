@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from tests.conformance.suites.command import Suite, main
-from tests.toolchains import CACHE, ROOT, program
+from tests.toolchains import CACHE, ROOT, go, made_once, run_quietly
 
 MODULE: Final = "github.com/twmb/franz-go"
 OUTCOME: Final = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+) \(")
@@ -23,28 +23,20 @@ SETTINGS: Final[Mapping[str, str]] = {"auto.create.topics.enable": "true"}
 
 def binary() -> Path:
     """The compiled tests. Source and versions are those of the Go client's go.mod, checked against its go.sum."""
-    go = program("go")
     client = ROOT / "tests" / "conformance" / "clients" / "go"
+
+    def compile_tests(out: Path) -> None:
+        said = run_quietly([go(), "mod", "download", "-json", MODULE], cwd=client)
+        source = cast(dict[str, str], json.loads(said))["Dir"]
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = Path(scratch) / "franz-go"
+            shutil.copytree(source, copy, copy_function=shutil.copyfile)
+            for path in [copy, *copy.rglob("*")]:  # the module cache is read-only
+                path.chmod(0o755 if path.is_dir() else 0o644)
+            run_quietly([go(), "test", "-c", "-o", str(out / "kgo.test"), "./pkg/kgo"], cwd=copy)
+
     lock = hashlib.sha256((client / "go.sum").read_bytes()).hexdigest()[:16]
-    folder = CACHE / "suites" / f"franz-go-{lock}"
-    if (folder / "kgo.test").exists():
-        return folder / "kgo.test"
-    said = subprocess.run(
-        [go, "mod", "download", "-json", MODULE], cwd=client, capture_output=True, text=True, check=True
-    )
-    source = cast(dict[str, str], json.loads(said.stdout))["Dir"]
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        copy = Path(scratch) / "franz-go"
-        shutil.copytree(source, copy, copy_function=shutil.copyfile)
-        for path in [copy, *copy.rglob("*")]:  # the module cache is read-only
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        out = Path(scratch) / "out"
-        out.mkdir()
-        subprocess.run([go, "test", "-c", "-o", str(out / "kgo.test"), "./pkg/kgo"], cwd=copy, check=True)
-        if not folder.is_dir():
-            out.rename(folder)
-    return folder / "kgo.test"
+    return made_once(CACHE / "suites" / f"franz-go-{lock}", compile_tests) / "kgo.test"
 
 
 def run(

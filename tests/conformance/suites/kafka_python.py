@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.conformance.suites.command import Suite, main
-from tests.toolchains import CACHE, ROOT
+from tests.toolchains import CACHE, ROOT, made_once, run_quietly
 
 FOLDER: Final = "test/integration"
 # Their broker is number 0, gives four partitions to a topic that does not say, creates topics on
@@ -50,18 +50,16 @@ def pinned() -> tuple[str, str]:
 def source() -> Path:
     """The source distribution, fetched with pip and checked against the lock file."""
     version, lines = pinned()
-    folder = CACHE / "suites"
-    wanted = folder / f"kafka_python-{version}.tar.gz"
-    if wanted.exists():
-        return wanted
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        asked = Path(scratch) / "asked.txt"
-        asked.write_text(lines + "\n")
-        words = ["download", "--quiet", "--no-deps", "--no-binary", "kafka-python", "--require-hashes"]
-        subprocess.run([sys.executable, "-m", "pip", *words, "-r", str(asked), "-d", scratch], check=True)
-        (Path(scratch) / wanted.name).rename(wanted)
-    return wanted
+
+    def download(out: Path) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as asked:
+            asked.write(lines + "\n")
+            asked.flush()
+            words = ["download", "--quiet", "--no-deps", "--no-binary", "kafka-python", "--require-hashes"]
+            run_quietly([sys.executable, "-m", "pip", *words, "-r", asked.name, "-d", str(out)], cwd=out)
+
+    folder = made_once(CACHE / "suites" / f"kafka-python-{version}", download)
+    return folder / f"kafka_python-{version}.tar.gz"
 
 
 def unpack(folder: Path) -> None:
