@@ -1,0 +1,57 @@
+"""A broker of our own for tests of the transaction coordinator: few partitions, and a look inside."""
+
+import contextlib
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+import oncelog
+from oncelog.model import TRANSACTION_STATE, Isolation
+from oncelog.server.main import Server
+from oncelog.tasks import spawn
+from oncelog.txn.stored import decode_txn, transactional_id_of, walk
+from tests.vectors.play import Target
+
+FEW = {"transaction.state.log.num.partitions": 3, "offsets.topic.num.partitions": 2}
+
+
+@contextlib.contextmanager
+def running(
+    settings: Mapping[str, object] | None = None,
+    *,
+    durability: str = "process",
+    virtual_clock: bool = False,
+    data_dir: Path | None = None,
+) -> Generator[Target]:
+    with oncelog.Broker(
+        settings={**FEW, **(settings or {})},
+        durability=durability,
+        virtual_clock=virtual_clock,
+        data_dir=None if data_dir is None else str(data_dir),
+    ) as broker:
+        yield Target("oncelog", broker)
+
+
+def broker_of(target: Target) -> oncelog.Broker:
+    assert isinstance(target.broker, oncelog.Broker)
+    return target.broker
+
+
+def states_written(target: Target, name: str) -> list[str]:
+    """The states of one id in the order of __transaction_state."""
+
+    def read(server: Server) -> list[str]:
+        found: list[str] = []
+        for partition in server.engine.topics[TRANSACTION_STATE].partitions:
+            reading = partition.read(
+                partition.log_start_offset,
+                max_bytes=1 << 24,
+                isolation=Isolation.READ_UNCOMMITTED,
+                at_least_one_batch=True,
+            )
+            for _, key, value in walk(spawn(server.loop, reading).result().records):
+                if key is not None and transactional_id_of(key) == name:
+                    txn = None if value is None else decode_txn(name, value)
+                    found.append("tombstone" if txn is None else txn.state.kafka_name)
+        return found
+
+    return broker_of(target).run(read)
