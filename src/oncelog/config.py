@@ -310,6 +310,9 @@ class BrokerConfig:
     end_txn_reply: str = _one_of(
         "complete", ("complete", "prepared"), "when EndTxn is answered; prepared is Kafka's timing"
     )
+    transaction_two_phase_commit_enable: bool = _bool(
+        False, "offer InitProducerId 6: transactions that wait for an outside decision (docs/decisions/0011)"
+    )
     transaction_late_requests_refuse: bool = _bool(
         True,
         "refuse late copies of transactional requests on connections their client left (docs/decisions/0010)",

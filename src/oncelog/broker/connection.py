@@ -141,7 +141,7 @@ class Connection:
         self.requests += 1
         try:
             header = read_request_header(frame)
-            api = api_of(header.api_key, header.version)
+            api = api_of(header.api_key, header.version, self._broker.offered)
             if api is None:
                 log.info(
                     "connection.refused peer=%s:%d api_key=%d version=%d",

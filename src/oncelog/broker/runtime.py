@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from oncelog.broker.context import Context
 from oncelog.broker.faults import Faults
@@ -19,6 +20,8 @@ from oncelog.ports import Chance, Clock
 from oncelog.tasks import Loop
 
 log = logging.getLogger("oncelog.broker")
+
+INIT_PRODUCER_ID: Final = 22
 
 
 class Runtime:
@@ -54,6 +57,8 @@ class Runtime:
         self.latecomers = Latecomers(enabled=config.transaction_late_requests_refuse)
         self.faults: Faults | None = None
         self.fetch_sessions = FetchSessions(clock, chance, config.max_incremental_fetch_session_cache_slots)
+        # InitProducerId 6 is unstable in Kafka 4.x: offered only to who asks for two-phase commit (TX-19).
+        self.offered = {INIT_PRODUCER_ID: 6} if config.transaction_two_phase_commit_enable else {}
         self.supported_features = {"group.version": (0, 1), "transaction.version": (0, 2)}
         self.finalized_features = {"group.version": 1, "transaction.version": config.transaction_version}
 

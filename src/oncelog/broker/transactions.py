@@ -260,8 +260,14 @@ class TransactionCoordinator:
     # ---- what handlers ask for
 
     async def init(
-        self, transactional_id: str, given: Producer | None, timeout_ms: int, caller: Caller
-    ) -> tuple[ErrorCode, Producer]:
+        self,
+        transactional_id: str,
+        given: Producer | None,
+        timeout_ms: int,
+        caller: Caller,
+        *,
+        keep_prepared: bool = False,
+    ) -> Decision:
         """InitProducerId with a transactional id, after the checks of spec 1.7."""
         entry = self._entries.get(transactional_id)
         if entry is None:
@@ -279,24 +285,22 @@ class TransactionCoordinator:
                     server_version=self._version,
                     fresh_id=fresh_id,
                     pending=entry.pending,
+                    keep_prepared=keep_prepared,
                 )
             )
             error = await self._obey(entry, decision)
-            if error is not ErrorCode.NONE:
-                return (
-                    error,
-                    NOBODY,
-                )  # a first write that failed leaves an entry without a state: unknown (B34)
-            if decision.record is not None and (
-                before is None or before.producer != decision.record.producer
-            ):
+            if (
+                error is not ErrorCode.NONE
+            ):  # a failed first write leaves an entry without a state: unknown (B34)
+                return Decision(error)
+            if decision.record is not None and (before is None or before.owner != decision.record.owner):
                 self._remember_bump(entry, "new instance", caller)
             if decision.record is not None and decision.record.state in ENDING:
                 self._ongoing.pop(transactional_id, None)
                 ended = await self._decided(entry)
         if ended is not None:
             await ended
-        return decision.answer, decision.producer
+        return decision
 
     async def add_partitions(
         self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition], version: int
@@ -362,6 +366,11 @@ class TransactionCoordinator:
     def get(self, transactional_id: str) -> Txn | None:
         entry = self._entries.get(transactional_id)
         return None if entry is None else entry.txn
+
+    def is_handed_over(self, transactional_id: str, producer: Producer) -> bool:
+        """Whether this producer's ongoing transaction belongs to an heir now: then it may write no more (KIP-939)."""
+        txn = self.get(transactional_id)
+        return txn is not None and txn.is_kept and txn.producer == producer
 
     def awaiting_marker(self, transactional_id: str) -> tuple[TopicPartition, ...]:
         """The partitions of its transaction; once that is decided, those without their marker."""

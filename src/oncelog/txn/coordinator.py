@@ -6,7 +6,6 @@ The order of every check is Kafka's (spec 02). A refusal changes nothing. A reco
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Final
 
 from oncelog.errors import ErrorCode
@@ -34,6 +33,7 @@ from oncelog.txn.state import (
 )
 
 NOBODY: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+FENCING_EPOCH: Final = ProducerEpoch(MAX_EPOCH + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,7 @@ class Decision:
     producer: Producer = NOBODY
     record: Txn | None = None  # durable BEFORE the answer leaves
     needs_producer_id: bool = False  # ask again with a fresh one; nothing was decided
-
-
-class Asker(Enum):
-    """Who ends a transaction. The server may also fence: its epoch need not be the producer's."""
-
-    CLIENT = "client"
-    SERVER = "server"
+    kept: Producer = NOBODY  # whose ongoing transaction an heir was given (KIP-939)
 
 
 def _refuse(error: ErrorCode) -> Decision:
@@ -73,8 +67,12 @@ def decide_init(
     server_version: int,
     fresh_id: ProducerId | None,
     pending: State | None = None,
+    keep_prepared: bool = False,
 ) -> Decision:
-    """A producer comes up, or repairs itself with the (id, epoch) it holds (KIP-360)."""
+    """A producer comes up, or repairs itself with the (id, epoch) it holds (KIP-360).
+
+    `keep_prepared` (KIP-939): an ongoing transaction is not aborted but handed over, and only its heir may end it.
+    """
     if txn is None:
         if fresh_id is None:
             return NEEDS_ID
@@ -89,6 +87,8 @@ def decide_init(
         return _refuse(ErrorCode.PRODUCER_FENCED)
     if txn.state in ENDING:
         return _refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if txn.state is State.ONGOING and keep_prepared:
+        return _hand_over(txn, timeout_ms, now, fresh_id)
     if txn.state is State.ONGOING:  # TX-8: fence, abort, and let the newcomer ask again
         fenced = _prepare(
             txn, commit=False, now=now, version=server_version, fresh_id=fresh_id, fence=server_version == TV1
@@ -99,10 +99,25 @@ def decide_init(
     return _init_free(txn, given, timeout_ms, now, fresh_id)
 
 
+def _hand_over(txn: Txn, timeout_ms: int, now: Millis, fresh_id: ProducerId | None) -> Decision:
+    """The data stays with its producer, whose markers will end it; the newcomer gets an identity that fences all before."""
+    owner = txn.owner
+    if owner.epoch < MAX_EPOCH:
+        heir = Producer(owner.id, ProducerEpoch(owner.epoch + 1))
+    elif fresh_id is None:
+        return NEEDS_ID
+    else:
+        heir = Producer(fresh_id, ProducerEpoch(0))
+    record = replace(
+        txn, next_producer_id=heir.id, next_producer_epoch=heir.epoch, timeout_ms=timeout_ms, update_ms=now
+    )
+    return Decision(ErrorCode.NONE, heir, record, kept=txn.producer)
+
+
 def _may_init(txn: Txn, given: Producer) -> bool:
     return (
         txn.producer.epoch == NO_EPOCH
-        or given.id == txn.producer.id
+        or given.id == txn.owner.id
         or (given.id == txn.previous_producer_id and given.epoch >= MAX_EPOCH)
     )
 
@@ -133,6 +148,7 @@ def _init_free(
         producer=producer,
         previous_producer_id=txn.producer.id,
         next_producer_id=NO_PRODUCER_ID,
+        next_producer_epoch=NO_EPOCH,
         last_producer_epoch=last_epoch,
         timeout_ms=timeout_ms,
         state=State.EMPTY,
@@ -160,12 +176,14 @@ def decide_add(
         return _refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if pending is not None:  # before the producer is looked at (TRAP-3)
         return _refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
-    if producer.id != txn.producer.id:
+    if producer.id != txn.owner.id:
         return _refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if producer.epoch != txn.producer.epoch:
+    if producer.epoch != txn.owner.epoch:
         return _refuse(ErrorCode.PRODUCER_FENCED)
     if txn.state in ENDING:
         return _refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if txn.is_kept:  # it was prepared: it can only be ended
+        return _refuse(ErrorCode.INVALID_TXN_STATE)
     ongoing = txn.state is State.ONGOING
     added = tuple(sorted({*txn.partitions, *partitions} if ongoing else set(partitions)))
     if ongoing and added == txn.partitions:
@@ -187,13 +205,14 @@ def decide_verify(
 ) -> Mapping[TopicPartition, ErrorCode]:
     """Is each partition in the ongoing transaction of this producer? Looks at no pending state (B4), writes nothing."""
     wanted = list(partitions)
-    if txn is None or producer.id != txn.producer.id:
+    if txn is None or producer.id != txn.owner.id:
         return dict.fromkeys(wanted, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if producer.epoch != txn.producer.epoch:
+    if producer.epoch != txn.owner.epoch:
         return dict.fromkeys(wanted, ErrorCode.PRODUCER_FENCED)
     if txn.state in ENDING:
         return dict.fromkeys(wanted, ErrorCode.CONCURRENT_TRANSACTIONS)
-    inside = frozenset(txn.partitions) if txn.state is State.ONGOING else frozenset[TopicPartition]()
+    writable = txn.state is State.ONGOING and not txn.is_kept
+    inside = frozenset(txn.partitions) if writable else frozenset[TopicPartition]()
     return {each: ErrorCode.NONE if each in inside else ErrorCode.TRANSACTION_ABORTABLE for each in wanted}
 
 
@@ -259,9 +278,9 @@ def decide_end(
         return _refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if version == TV2:
         return _end_tv2(txn, producer, commit, now, fresh_id, pending)
-    if producer.id != txn.producer.id:
+    if producer.id != txn.owner.id:
         return _refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if producer.epoch != txn.producer.epoch:
+    if producer.epoch != txn.owner.epoch:
         return _refuse(ErrorCode.PRODUCER_FENCED)
     if pending is not None:
         return _refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -269,7 +288,7 @@ def decide_end(
     if isinstance(step, ErrorCode):
         return _refuse(step)
     return Decision(
-        ErrorCode.NONE, txn.producer, _prepare(txn, commit=commit, now=now, version=TV1, fresh_id=None)
+        ErrorCode.NONE, txn.owner, _prepare(txn, commit=commit, now=now, version=TV1, fresh_id=None)
     )
 
 
@@ -283,7 +302,7 @@ def _end_tv2(
 ) -> Decision:
     if pending is not None:  # first of all, unlike TV1
         return _refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
-    current = txn.producer
+    current = txn.owner
     overflow_retry = (
         producer.id == txn.previous_producer_id
         and producer.id != current.id
@@ -310,22 +329,28 @@ def _prepare(
     txn: Txn, *, commit: bool, now: Millis, version: int, fresh_id: ProducerId | None, fence: bool = False
 ) -> Txn | None:
     """The Prepare record; None if it needs a fresh producer id. `fence`: TV1's bump by the server (TX-8)."""
-    epoch = txn.producer.epoch
+    owner = txn.owner
+    after = owner  # who goes on when the transaction is over
     last_epoch = txn.last_producer_epoch
-    next_id = NO_PRODUCER_ID
     if version == TV2:  # TX-10
-        if epoch >= MAX_EPOCH:
-            if fresh_id is None:
-                return None
-            next_id = fresh_id
-        epoch, last_epoch = ProducerEpoch(epoch + 1), epoch
+        last_epoch = owner.epoch
+        if owner.epoch < MAX_EPOCH:
+            after = Producer(owner.id, ProducerEpoch(owner.epoch + 1))
+        elif fresh_id is None:
+            return None
+        else:
+            after = Producer(fresh_id, ProducerEpoch(0))
     elif fence:
-        epoch, last_epoch = ProducerEpoch(epoch + 1), NO_EPOCH
+        last_epoch = NO_EPOCH
+        after = Producer(owner.id, ProducerEpoch(owner.epoch + 1))
+    rotates = after.id != txn.producer.id
     return replace(
         txn,
-        producer=Producer(txn.producer.id, epoch),
+        # Markers carry the id of the data and an epoch that no client holds.
+        producer=Producer(txn.producer.id, FENCING_EPOCH) if rotates else after,
         previous_producer_id=txn.producer.id,
-        next_producer_id=next_id,
+        next_producer_id=after.id if rotates else NO_PRODUCER_ID,
+        next_producer_epoch=after.epoch if rotates and after.epoch > 0 else NO_EPOCH,
         last_producer_epoch=last_epoch,
         state=State.PREPARE_COMMIT if commit else State.PREPARE_ABORT,
         partitions=txn.partitions if txn.state is State.ONGOING else (),
@@ -353,12 +378,15 @@ def decide_abort(
 def completed(txn: Txn, now: Millis) -> Txn:
     """The Complete record of a Prepare record: every partition has its marker or is gone (TX-14)."""
     assert txn.state in ENDING
-    rotated = txn.next_producer_id != NO_PRODUCER_ID
+    after = txn.producer
+    if txn.next_producer_id != NO_PRODUCER_ID:
+        after = Producer(txn.next_producer_id, ProducerEpoch(max(txn.next_producer_epoch, 0)))
     return replace(
         txn,
-        producer=Producer(txn.next_producer_id, ProducerEpoch(0)) if rotated else txn.producer,
+        producer=after,
         previous_producer_id=txn.producer.id,
         next_producer_id=NO_PRODUCER_ID,
+        next_producer_epoch=NO_EPOCH,
         state=State.COMPLETE_COMMIT if txn.state is State.PREPARE_COMMIT else State.COMPLETE_ABORT,
         partitions=(),
         update_ms=now,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from oncelog.model import NO_PRODUCER_ID, Millis, Producer, ProducerId, TopicPartition
+from oncelog.model import NO_PRODUCER_ID, Millis, Producer, ProducerEpoch, ProducerId, TopicPartition
 
 MAX_EPOCH: Final = 32766  # the last epoch a client may hold; 32767 is kept for fencing (I6)
 NO_EPOCH: Final = -1
@@ -61,6 +61,9 @@ class Txn:
     producer: Producer
     previous_producer_id: ProducerId = NO_PRODUCER_ID
     next_producer_id: ProducerId = NO_PRODUCER_ID
+    next_producer_epoch: int = (
+        NO_EPOCH  # only beside a next id: of a kept transaction's heir (KIP-939), or at its end
+    )
     last_producer_epoch: int = NO_EPOCH
     timeout_ms: int
     state: State = State.EMPTY
@@ -71,6 +74,13 @@ class Txn:
     """TV of the last AddPartitions or EndTxn: 0 or 2."""
 
     @property
-    def marker_producer(self) -> Producer:
-        """Whose markers end this transaction: the producer of the Prepare record."""
+    def is_kept(self) -> bool:
+        """Ongoing, and handed over to an heir that has not ended it yet (KIP-939, keepPreparedTxn)."""
+        return self.state is State.ONGOING and self.next_producer_id != NO_PRODUCER_ID
+
+    @property
+    def owner(self) -> Producer:
+        """Who may speak for the id: its producer, or the heir of a transaction that was kept."""
+        if self.is_kept:
+            return Producer(self.next_producer_id, ProducerEpoch(self.next_producer_epoch))
         return self.producer

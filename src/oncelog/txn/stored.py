@@ -39,7 +39,7 @@ NULL, NONE_LISTED = (
 )  # of partitions: an Empty id has null, any other without partitions an empty list (FMT-3)
 FLEXIBLE: Final = 1
 NO_ID: Final = -1
-PREVIOUS_ID, NEXT_ID, CLIENT_VERSION = 0, 1, 2  # tags
+PREVIOUS_ID, NEXT_ID, CLIENT_VERSION, NEXT_EPOCH = 0, 1, 2, 3  # tags
 assert FIXED.size == 17
 assert TIMES.size == 16
 
@@ -84,6 +84,9 @@ def encode_txn(txn: Txn, version: int) -> bytes:
     if txn.client_version:
         out[count_at] += 1
         out += bytes((CLIENT_VERSION, 2, 0, txn.client_version))
+    if txn.next_producer_epoch != NO_ID:
+        out[count_at] += 1
+        out += bytes((NEXT_EPOCH, 2)) + txn.next_producer_epoch.to_bytes(2, "big")
     return bytes(out)
 
 
@@ -111,6 +114,7 @@ def _value_of(txn: Txn) -> TransactionValue:
         start_timestamp=txn.start_ms,
         previous_producer_id=txn.previous_producer_id,
         next_producer_id=txn.next_producer_id,
+        next_producer_epoch=txn.next_producer_epoch,
         client_transaction_version=txn.client_version,
     )
 
@@ -129,6 +133,7 @@ def decode_txn(transactional_id: str, data: bytes) -> Txn | None:
         producer=Producer(ProducerId(value.producer_id), ProducerEpoch(value.producer_epoch)),
         previous_producer_id=ProducerId(value.previous_producer_id),
         next_producer_id=ProducerId(value.next_producer_id),
+        next_producer_epoch=value.next_producer_epoch,
         timeout_ms=value.timeout_ms,
         state=_state(value.status),
         partitions=tuple(

@@ -3,7 +3,7 @@
 A handler module is imported when its first request arrives: starting stays cheap.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -107,13 +107,18 @@ class Api:
 _LOADED: dict[int, Api] = {}
 
 
-def api_of(key: int, version: int) -> Api | None:
+def api_of(key: int, version: int, offered: Mapping[int, int]) -> Api | None:
     """The API that answers this key and version; None if we do not: then the connection is closed (API-1).
+
+    `offered`: by key, a higher version than the table's that this broker's settings allow.
 
     ApiVersions of any version is answered, in version 0 if we do not know the one asked for (API-4).
     """
     served = SERVED.get(key)
-    if served is None or not (served.min_version <= version <= served.max_version or key == API_VERSIONS):
+    if served is None:
+        return None
+    highest = offered.get(key, served.max_version) if offered else served.max_version
+    if not (served.min_version <= version <= highest or key == API_VERSIONS):
         return None
     api = _LOADED.get(key)
     if api is None:

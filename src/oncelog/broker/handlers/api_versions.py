@@ -7,6 +7,7 @@ Left out: ZkMigrationReady.
 """
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from oncelog.broker.context import Context
@@ -46,8 +47,13 @@ async def handle(request: ApiVersionsRequest, context: Context, broker: Runtime)
         and SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    listed = LISTED
+    if broker.offered:
+        listed = [
+            replace(each, max_version=broker.offered.get(each.api_key, each.max_version)) for each in LISTED
+        ]
     return ApiVersionsResponse(
-        api_keys=LISTED,
+        api_keys=listed,
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in broker.supported_features.items()

@@ -1,9 +1,9 @@
-"""InitProducerId (key 22), v0-v5.
+"""InitProducerId (key 22), v0-v5, and v6 where transaction.two.phase.commit.enable is true.
 
 v2  flexible        v3  the producer id and epoch that the client has        v4  PRODUCER_FENCED (KIP-588)
-v5  TRANSACTION_ABORTABLE
+v5  TRANSACTION_ABORTABLE        v6  two-phase commit (KIP-939, docs/decisions/0011-two-phase-commit.md)
 Without a transactional id everything else in the request is ignored, but for half a producer identity (spec 1.7).
-Left out: two-phase commit (v6); authorization.
+Left out: authorization.
 """
 
 from typing import Final
@@ -14,6 +14,7 @@ from oncelog.broker.transactions import Caller
 from oncelog.errors import ErrorCode
 from oncelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Producer, ProducerEpoch, ProducerId
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from oncelog.txn.state import NEVER_TIMES_OUT_MS
 
 KEY: Final = 22
 VERSIONS: Final = (0, 5)
@@ -28,29 +29,41 @@ async def handle(request: InitProducerIdRequest, context: Context, broker: Runti
         return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
     if not request.transactional_id:
         return _refused(ErrorCode.INVALID_REQUEST)
-    if not 0 < request.transaction_timeout_ms <= broker.config.transaction_max_timeout_ms:
+    if request.enable2_pc and not broker.config.transaction_two_phase_commit_enable:
+        return _refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    timeout_ms = request.transaction_timeout_ms
+    if request.enable2_pc:
+        timeout_ms = NEVER_TIMES_OUT_MS  # whatever was asked for: the coordinator of the two phases decides
+    elif not 0 < timeout_ms <= broker.config.transaction_max_timeout_ms:
         return _refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-    return await _init_transactional(request, context, broker)
+    return await _init_transactional(request, timeout_ms, context, broker)
 
 
 async def _init_transactional(
-    request: InitProducerIdRequest, context: Context, broker: Runtime
+    request: InitProducerIdRequest, timeout_ms: int, context: Context, broker: Runtime
 ) -> InitProducerIdResponse:
     """Rows 7 and 8 of spec 1.7: the transaction coordinator's part."""
     given = None
     if request.producer_id != NO_PRODUCER_ID:
         given = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
-    answer, producer = await broker.transactions.init(
+    decision = await broker.transactions.init(
         request.transactional_id or "",
         given,
-        request.transaction_timeout_ms,
+        timeout_ms,
         Caller(context.client_id or "", context.peer_host, context.peer_port),
+        keep_prepared=request.keep_prepared_txn,
     )
+    answer = decision.answer
     if answer is not ErrorCode.NONE:
         if answer is ErrorCode.PRODUCER_FENCED and context.version < FIRST_WITH_FENCED:
             answer = ErrorCode.INVALID_PRODUCER_EPOCH
         return _refused(answer)
-    return InitProducerIdResponse(producer_id=producer.id, producer_epoch=producer.epoch)
+    return InitProducerIdResponse(
+        producer_id=decision.producer.id,
+        producer_epoch=decision.producer.epoch,
+        ongoing_txn_producer_id=decision.kept.id,
+        ongoing_txn_producer_epoch=decision.kept.epoch,
+    )
 
 
 def _refused(error: ErrorCode) -> InitProducerIdResponse:

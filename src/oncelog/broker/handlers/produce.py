@@ -67,7 +67,7 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
     producers = _transactional_producers(request)
     guards: dict[tuple[int, int], Guard | Refused] = {}
     if producers:
-        refused = _refuse_request(request, producers)
+        refused = _refuse_request(request, producers, broker)
         if refused is None and context.version < FIRST_IMPLICIT:
             refused = _refuse_copy(request, producers, context, broker)
         if refused is not None:
@@ -121,12 +121,15 @@ def _transactional_producers(request: ProduceRequest) -> set[Producer]:
     return producers
 
 
-def _refuse_request(request: ProduceRequest, producers: set[Producer]) -> Refused | None:
+def _refuse_request(request: ProduceRequest, producers: set[Producer], broker: Runtime) -> Refused | None:
     """The checks that refuse all partitions at once: whose transaction is it?"""
     if request.transactional_id is None:
         return Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    (producer,) = producers
+    if broker.transactions.is_handed_over(request.transactional_id, producer):
+        return Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
     return None
 
 

@@ -83,6 +83,8 @@ async def _commit(
     producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
     if version < FIRST_IMPLICIT and broker.is_late_copy(request.transactional_id, producer, context):
         return [ErrorCode.CONCURRENT_TRANSACTIONS] * len(offsets)
+    if broker.transactions.is_handed_over(request.transactional_id, producer):
+        return [ErrorCode.INVALID_PRODUCER_EPOCH] * len(offsets)
     guard = await _verify(request, producer, version, broker)
     if isinstance(guard, ErrorCode):
         return [guard] * len(offsets)
