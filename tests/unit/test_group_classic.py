@@ -838,13 +838,14 @@ def test_describe_of_a_stable_group_tells_metadata_and_assignment() -> None:
     assert (told.member_metadata, told.member_assignment) == (subscription("t"), member.encode())
 
 
-def test_describe_of_a_rebalancing_group_tells_neither() -> None:
+def test_describe_of_a_rebalancing_group_tells_no_metadata() -> None:
     world = World()
     leader, _ = stable(world, 2)
     world.begin(join(world, member=leader))
     group = described(world)
     assert (group.group_state, group.protocol_data) == ("PreparingRebalance", "")
     assert [each.member_metadata for each in group.members] == [b"", b""]
+    assert group.members[0].member_assignment == leader.encode()  # the last one, as long as there is no other
 
 
 def test_describe_tells_authorized_operations_only_when_asked() -> None:

@@ -378,6 +378,18 @@ def test_fetch_of_all_lists_only_what_is_committed_1_16(version: int) -> None:
     assert fetch_all(world, version=version) == {("t", 0): 1, ("u", 1): 2}
 
 
+@pytest.mark.parametrize("version", [1, 5, 8])
+def test_fetch_of_a_topic_without_partitions_tells_the_topic(version: int) -> None:
+    request = OffsetFetchRequest(
+        group_id="g",
+        topics=[OffsetFetchRequestTopic(name="t")],
+        groups=[OffsetFetchRequestGroup(group_id="g", topics=[OffsetFetchRequestTopics(name="t")])],
+    )
+    answer = World().ask(offset_fetch, request, version)
+    topics = answer.groups[0].topics if version >= 8 else answer.topics
+    assert [(each.name, each.partitions) for each in topics] == [("t", [])]
+
+
 def test_fetch_of_many_groups_v8_1_16() -> None:
     world = World()
     commit(world, 1, group="a")
@@ -579,6 +591,7 @@ def delete(world: World, *partitions: int, group: str = "g", topic: str = "t") -
 def test_delete_row_by_row_1_16() -> None:
     world = World()
     assert delete(world, 0, group="unknown") is E.GROUP_ID_NOT_FOUND
+    assert delete(world, 0, group="unknown", topic="nope") is E.GROUP_ID_NOT_FOUND
     assert delete(world, 0, group="") is E.INVALID_GROUP_ID
     commit(world, 5)
     assert delete(world, 0, 1, 7) == [E.NONE, E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION]

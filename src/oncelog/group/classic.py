@@ -375,8 +375,7 @@ class ClassicGroup:
             return self._add(request, token, member_id, limits, now, effects)
         error = self.check_member(member_id, request.instance_id)
         if error is not ErrorCode.NONE:
-            effects.replies.append((token, JoinReply(error, member_id, protocol=None)))
-            return None
+            return self._refuse(token, error, member_id, effects)
         member = self.members[member_id]
         if self.state is State.EMPTY:
             return self._refuse(token, ErrorCode.UNKNOWN_MEMBER_ID, member_id, effects)
@@ -472,9 +471,7 @@ class ClassicGroup:
     ) -> Member:
         old = self.members.pop(old_member_id)
         if old.join_token is not None:
-            effects.replies.append(
-                (old.join_token, JoinReply(ErrorCode.FENCED_INSTANCE_ID, old_member_id, protocol=None))
-            )
+            effects.replies.append((old.join_token, JoinReply(ErrorCode.FENCED_INSTANCE_ID, old_member_id)))
         if old.sync_token is not None:
             effects.replies.append((old.sync_token, SyncReply(ErrorCode.FENCED_INSTANCE_ID)))
         member = Member(

@@ -28,13 +28,13 @@ class JoinedMember:
 
 @dataclass(frozen=True, slots=True)
 class JoinReply:
-    """The answer to a JoinGroup. `protocol` is None only where the group has none; refusals keep the schema's empty text."""
+    """The answer to a JoinGroup; a refusal says nothing about protocols."""
 
     error: ErrorCode
     member_id: str
     generation: int = -1
     protocol_type: str | None = None
-    protocol: str | None = ""
+    protocol: str | None = None
     leader: str = ""
     members: tuple[JoinedMember, ...] = ()
     skip_assignment: bool = False

@@ -67,12 +67,12 @@ def _described(group: ClassicGroup) -> DescribedGroup:
 
 
 def _member(member: Member, protocol: str | None) -> DescribedGroupMember:
-    """Metadata and assignment are told only of a group that agrees on them."""
+    """Metadata is told only of a group that agrees on a protocol; the last assignment always."""
     return DescribedGroupMember(
         member_id=member.id,
         group_instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
         member_metadata=b"" if protocol is None else member.metadata(protocol),
-        member_assignment=b"" if protocol is None else member.assignment,
+        member_assignment=member.assignment,
     )

@@ -36,12 +36,11 @@ async def handle(request: OffsetDeleteRequest, context: Context, broker: Runtime
                 waiting.append(given)
             else:
                 given.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if wanted:
-        if not request.group_id:
-            return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-        decision = await broker.groups.delete_offsets(request.group_id, wanted)
-        if decision.error is not ErrorCode.NONE:
-            return OffsetDeleteResponse(error_code=decision.error)
-        for given, error in zip(waiting, decision.answers, strict=True):
-            given.error_code = error
+    if not request.group_id:
+        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    decision = await broker.groups.delete_offsets(request.group_id, wanted)
+    if decision.error is not ErrorCode.NONE:
+        return OffsetDeleteResponse(error_code=decision.error)
+    for given, error in zip(waiting, decision.answers, strict=True):
+        given.error_code = error
     return OffsetDeleteResponse(topics=topics)

@@ -55,12 +55,10 @@ async def _handle_one(request: OffsetFetchRequest, context: Context, broker: Run
         if context.version >= FIRST_WITH_TOP_LEVEL_ERROR:
             return OffsetFetchResponse(error_code=found)
         found = [FetchedOffset(topic, index, found, None) for topic, _, index in wanted or ()]
-    topics: list[OffsetFetchResponseTopic] = []
+    topics = {topic.name: OffsetFetchResponseTopic(name=topic.name) for topic in request.topics or ()}
     for each in found:
-        if not topics or topics[-1].name != each.topic:
-            topics.append(OffsetFetchResponseTopic(name=each.topic))
         offset, leader_epoch, metadata = _told(each)
-        topics[-1].partitions.append(
+        topics.setdefault(each.topic, OffsetFetchResponseTopic(name=each.topic)).partitions.append(
             OffsetFetchResponsePartition(
                 partition_index=each.partition,
                 committed_offset=offset,
@@ -69,7 +67,7 @@ async def _handle_one(request: OffsetFetchRequest, context: Context, broker: Run
                 error_code=each.error,
             )
         )
-    return OffsetFetchResponse(topics=topics)
+    return OffsetFetchResponse(topics=list(topics.values()))
 
 
 async def _handle_group(
