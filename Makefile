@@ -23,7 +23,7 @@ TESTS ?= tests
 ARGS ?=
 DOCS := coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle conformance-franz-go conformance-kafka-python bench lock clean
+.PHONY: help setup demo serve test check docs messages oracle conformance-franz-go conformance-kafka-python bench rollover late-endtxn lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,12 @@ conformance-kafka-python: setup ## kafka-python's own tests against oncelog
 
 bench: $(JAVA_STAMP) ## measure beside a real Apache Kafka on this machine; raw results in bench/results
 	@$(PY) -m bench.run $(ARGS)
+
+rollover: setup ## 200,000 transactions of one producer through several producer ids
+	@$(PY) -m tests.conformance.rollover $(ARGS)
+
+late-endtxn: $(JAVA_STAMP) ## KAFKA-17754 with real clients, 1,000 tries each on oncelog and on Apache Kafka
+	@$(PY) -m tests.conformance.late_endtxn $(ARGS)
 
 lock: ## pin requirements/*.in anew (needs uv)
 	@command -v uv >/dev/null || { echo "make lock: wanted uv on the PATH, found none" >&2; exit 2; }
