@@ -51,7 +51,7 @@ def roll(bootstrap: str, transactions: int) -> Rolled:
     rollovers = 0
     begun = time.monotonic()
     with Connection(Address(host, int(port)), timeout_ms=30_000) as door:
-        producer_id, epoch = _init(door)
+        producer_id, epoch = init(door, ID)
         for number in range(transactions):
             batch = build_batch(
                 [NewRecord(None, b"%d" % number)],
@@ -101,14 +101,17 @@ def roll(bootstrap: str, transactions: int) -> Rolled:
     return Rolled(transactions, rollovers, seconds, found.topics[0].partitions[0].offset)
 
 
-def _init(door: Connection) -> tuple[int, int]:
-    request = InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=60_000)
-    for _ in range(100):
+def init(door: Connection, transactional_id: str) -> tuple[int, int]:
+    """A producer id and epoch; a Kafka that has just started needs a moment for its first."""
+    request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
+    deadline = time.monotonic() + 10
+    while True:
         answer = door.send(request, InitProducerIdResponse, version=5)
         if answer.error_code == ErrorCode.NONE:
             return answer.producer_id, answer.producer_epoch
+        if time.monotonic() > deadline:
+            raise AssertionError(f"InitProducerId was answered {ErrorCode(answer.error_code).name}")
         time.sleep(0.05)
-    raise AssertionError(f"InitProducerId was answered {ErrorCode(answer.error_code).name}")
 
 
 def _must_be_none(error: int, what: str, number: int, epoch: int) -> None:

@@ -1,12 +1,14 @@
 """Producer id rollover as an ordinary path (TRAP-7, B16, TX-12). `make rollover` runs 200,000 transactions from epoch 0."""
 
 import oncelog
-from oncelog.client.easy import create_topic, read_all
+from oncelog.client.address import Address
+from oncelog.client.easy import read_all
+from oncelog.client.session import Connection
 from oncelog.model import Producer, ProducerEpoch, ProducerId
 from oncelog.server.main import Server
 from oncelog.tasks import spawn
 from oncelog.txn.state import State, Txn
-from tests.conformance.rollover import ID, TOPIC, roll
+from tests.conformance.rollover import ID, TOPIC, init, roll
 
 
 def write_worn_id(server: Server, transactional_id: str, epoch: int) -> None:
@@ -27,7 +29,9 @@ def write_worn_id(server: Server, transactional_id: str, epoch: int) -> None:
 
 def test_one_producer_outlives_its_epochs_b16() -> None:
     with oncelog.Broker() as broker:
-        create_topic(broker.bootstrap, "other")
+        host, port = broker.bootstrap.split(":")
+        with Connection(Address(host, int(port))) as door:
+            init(door, "other")  # so that there is a __transaction_state to write to
         broker.run(lambda server: write_worn_id(server, ID, 32_600))
         broker.restart()
         done = roll(broker.bootstrap, 400)
