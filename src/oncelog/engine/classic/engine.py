@@ -23,7 +23,7 @@ from oncelog.engine.classic.cleaner import Cleaner, worth_cleaning
 from oncelog.engine.classic.metadata import Journal, Metadata, TopicEntry, topic_entry
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.recovery import Loaded, recover
-from oncelog.engine.classic.store import Store, Turn, settled
+from oncelog.engine.classic.store import SYNC_FILES, Store, Turn, settled
 from oncelog.engine.port import Topic
 from oncelog.errors import BadConfig, CorruptLog, OncelogError
 from oncelog.log.compaction import CleanRange
@@ -44,7 +44,6 @@ log = logging.getLogger("oncelog.engine")
 LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NAME_LIMIT_BYTES: Final = 255  # of a file name
 SLICE_MS: Final = 4  # background work gives the loop back after this
-SYNC_FILES: Final = 256  # files of one call of a long sync
 
 
 class ClassicEngine:

@@ -10,6 +10,8 @@ from oncelog.ports import Clock, Disk, File
 from oncelog.tasks import Future, Gate, Loop, spawn, supervise
 
 PARALLEL_SYNCS: Final = 4  # one journal commit of the file system then serves several files
+SYNC_FILES: Final = 128  # of one call: each needs a descriptor while it is synced
+MANY_FILES: Final = 32  # from here on one sweep serves them all (engine/disk.py)
 
 
 class Synced(Protocol):
@@ -35,6 +37,8 @@ class Syncer:
         self._on_fault = on_fault
         self._dirty: dict[Synced, None] = {}
         self._round: list[Synced] = []
+        self._files: list[File] = []
+        self._chores: list[Callable[[], None]] = []
         self._running = False
         self._left = 0
         self._idle = Gate()
@@ -52,23 +56,19 @@ class Syncer:
     def _begin(self) -> None:
         self._round, self._dirty = list(self._dirty), {}
         self.rounds += 1
-        files: list[File] = []
-        chores: list[Callable[[], None]] = []
+        self._files, self._chores = [], []
         try:
             for each in self._round:
-                more_files, more_chores = each.begin_sync()
-                files += more_files
-                chores += more_chores
-            groups = min(PARALLEL_SYNCS, len(files))
-            futures = [self._disk.sync(files[at::groups]) for at in range(groups)]
+                files, chores = each.begin_sync()
+                self._files += files
+                self._chores += chores
         except Exception as fault:  # noqa: BLE001  # told to all who wait, and to the engine
             self._fail(fault)
             return
-        if chores:
-            futures.append(self._loop.in_thread(lambda: _run_all(chores)))
+        self._next()
+
+    def _wait(self, futures: Sequence[Future[None]]) -> None:
         self._left = len(futures)
-        if not futures:
-            self._end()
         for future in futures:
             future.add_callback(self._one_done)
 
@@ -80,6 +80,25 @@ class Syncer:
             return
         self._left -= 1
         if self._left == 0:
+            self._next()
+
+    def _next(self) -> None:
+        """Files first, then directories: after a sweep of the file system they have little left to do."""
+        files, self._files = self._files[:SYNC_FILES], self._files[SYNC_FILES:]
+        if files:
+            groups = min(PARALLEL_SYNCS, len(files)) if len(files) < MANY_FILES else 1
+            try:
+                futures = [self._disk.sync(files[at::groups]) for at in range(groups)]
+            except Exception as fault:  # noqa: BLE001  # told to all who wait, and to the engine
+                self._fail(fault)
+                return
+            self._wait(futures)
+        elif self._chores:
+            chores, self._chores = self._chores, []
+            groups = min(PARALLEL_SYNCS, len(chores))
+            work = [chores[at::groups] for at in range(groups)]
+            self._wait([self._loop.in_thread(lambda mine=mine: _run_all(mine)) for mine in work])
+        else:
             self._end()
 
     def _end(self) -> None:
