@@ -328,10 +328,13 @@ class Id:
 
     def wait(self) -> None:
         """Until the id is in Complete*."""
+        self.wait_for("CompleteCommit", "CompleteAbort")
+
+    def wait_for(self, *states: str) -> None:
         backoff = Backoff(WAIT_MS, first_ms=2, longest_ms=100)
-        while not self.describe().transaction_state.startswith("Complete"):
+        while self.describe().transaction_state not in states:
             if not backoff.wait():
-                raise Refused(f"{self.name} does not complete: {self.state()}")
+                raise Refused(f"{self.name}: wanted {' or '.join(states)}, found {self.state()}")
 
     def at_once(self, *asked: tuple[Message, int]) -> list[Any]:
         """Requests with their versions, in one write on a connection of their own: no answer is awaited in between.
