@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from oncelog.broker.topics import Turns, name_complaint
+from oncelog.broker.context import Context
+from oncelog.broker.handlers.metadata import handle as handle_metadata
+from oncelog.broker.topics import KINDS_LIMIT, NewTopic, Planned, Turns, name_complaint
 from oncelog.config import BrokerConfig, read_broker_config
 from oncelog.errors import ErrorCode
-from oncelog.model import CONSUMER_OFFSETS, NO_TOPIC_ID
+from oncelog.model import CONSUMER_OFFSETS, NO_TOPIC_ID, Millis
 from oncelog.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -36,7 +38,7 @@ from oncelog.protocol.messages.describe_topic_partitions import (
 )
 from oncelog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from oncelog.sim.loop import VirtualLoop
-from oncelog.tasks import Future, spawn
+from oncelog.tasks import Future, sleep, spawn
 from tests.unit.fakes import Stage, versions
 
 CREATE_TOPICS, DELETE_TOPICS, METADATA, CREATE_PARTITIONS = 19, 20, 3, 37
@@ -613,6 +615,79 @@ def test_metadata_about_all_topics_is_kept_until_a_topic_changes() -> None:
     assert [each.name for each in metadata(stage, None).topics] == [CONSUMER_OFFSETS, "b"]
     create(stage, new("a"))
     assert [each.name for each in metadata(stage, None, 5).topics] == [CONSUMER_OFFSETS, "b", "a"]
+
+
+@pytest.mark.parametrize("version", versions(METADATA))
+def test_metadata_of_pieces_is_byte_for_byte_the_answer_encoded_at_once(version: int) -> None:
+    stage = Stage(BrokerConfig(node_id=1, broker_rack="r"))
+    for number in range(200):  # more than one byte of varint counts
+        stage.topic(f"t{number}", partitions=number % 3 + 1)
+    for topics in ([] if version == 0 else None, [MetadataRequestTopic(name=f"t{at}") for at in range(150)]):
+        request = MetadataRequest(
+            topics=topics,
+            include_topic_authorized_operations=version >= 8,
+            include_cluster_authorized_operations=8 <= version <= 10,
+        )
+        for _ in range(2):  # the second time from what was kept
+            context = Context(METADATA, version, "test", "127.0.0.1", 1, 1, version)
+            answer = stage.run(handle_metadata(request, context, stage.broker)).encode(version)
+            read = MetadataResponse.decode(answer, version)
+            assert read.encode(version) == answer
+            assert len(read.topics) == len(topics or range(200))
+
+
+class TickingClock:
+    """A millisecond passes at every look, as if all work took its time."""
+
+    def __init__(self) -> None:
+        self._now = 0
+
+    def monotonic_ms(self) -> Millis:
+        self._now += 1
+        return Millis(self._now)
+
+    wall_ms = monotonic_ms
+
+
+def test_metadata_of_many_topics_leaves_turns_to_others() -> None:
+    stage = Stage()
+    for number in range(400):
+        stage.topic(f"t{number:03}", partitions=2)
+    stage.broker.clock = TickingClock()
+    turns: list[int] = []
+    done: list[bool] = []
+
+    async def ask() -> None:
+        found = await stage.answering(MetadataRequest(topics=None), 12)
+        assert isinstance(found, MetadataResponse)
+        assert len(found.topics) == 400
+        done.append(True)
+
+    async def others() -> None:
+        while not done:
+            turns.append(1)
+            if len(turns) == 2:  # in the middle of it
+                await stage.broker.topics.remove("t399")
+                planned = stage.broker.topics.check_new(NewTopic("late", 1))
+                assert isinstance(planned, Planned)
+                await stage.broker.topics.create("late", planned)
+            await sleep(stage.loop, 0.1)
+
+    stage.run_all([ask(), others()])
+    assert len(turns) > 3
+    names = [each.name for each in metadata(stage, None, 12).topics]
+    assert names == [*[f"t{number:03}" for number in range(399)], "late"]
+    assert "t399" not in stage.broker.topics.pieces((12, False))
+
+
+def test_metadata_is_kept_for_a_few_versions_only() -> None:
+    stage = Stage()
+    stage.topic("t")
+    for version in versions(METADATA):
+        metadata(stage, ["t"], version)
+    newest_first = [*reversed(versions(METADATA))]
+    kept = [version for version in newest_first if stage.broker.topics.pieces((version, False))]
+    assert kept == newest_first[:KINDS_LIMIT]
 
 
 # --- DescribeTopicPartitions ---

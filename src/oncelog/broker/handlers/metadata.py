@@ -4,10 +4,11 @@ v0  an empty list means all topics; from v1 on null does, and an empty list none
 v8  authorized operations of topics and (v8-v10) of the cluster        v9  flexible
 v10  topic ids are answered, v12 topics may be asked for by id: then names in the same request are not looked at
 v13  an error for the whole answer, which we never need
-All topics: the encoded answer is kept until a topic changes, for clients poll it.
+All topics: the encoded answer is kept until a topic changes, for clients poll it; then only that topic is encoded anew.
 Left out: authorization; auto creation of internal topics (FindCoordinator makes them).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from oncelog.broker.context import Context
@@ -24,12 +25,15 @@ from oncelog.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from oncelog.protocol.primitives import BytesLike
-from oncelog.tasks import spawn, supervise
+from oncelog.protocol.primitives import BytesLike, varint
+from oncelog.tasks import sleep, spawn, supervise
 
 KEY: Final = 3
 VERSIONS: Final = (0, 13)
 
+FLEXIBLE: Final = 9
+SLICE_MS: Final = 4  # then others get their turn
+LOOK_BYTES: Final = 2048  # encoded between two looks at the clock
 NOT_ASKED: Final = -2147483648
 TOPIC_OPERATIONS: Final = (
     3576  # bits of READ 3, WRITE 4, CREATE 5, DELETE 6, ALTER 7, DESCRIBE 8, .._CONFIGS 10, 11
@@ -40,7 +44,7 @@ CLUSTER_OPERATIONS: Final = (
 
 
 class KeptAnswer(MetadataResponse):
-    """An answer that was encoded before, in the one version that will be asked of it."""
+    """An answer that is encoded already, in the one version that will be asked of it."""
 
     __slots__ = ("_encoded", "_version")
 
@@ -61,7 +65,7 @@ class KeptAnswer(MetadataResponse):
 async def handle(request: MetadataRequest, context: Context, broker: Runtime) -> MetadataResponse:
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):
-        return _all(request, context, broker)
+        return await _all(request, context, broker)
     refusal = _refusal(asked, context.version)
     if refusal is not None:
         return _refuse(asked, refusal)
@@ -70,7 +74,7 @@ async def handle(request: MetadataRequest, context: Context, broker: Runtime) ->
         topics = _by_id(ids, broker)
     else:
         topics = _by_name(list(dict.fromkeys(each.name or "" for each in asked)), request, broker)
-    return _answer(topics, request, broker)
+    return KeptAnswer(await _encoded(topics, request, context, broker), context.version)
 
 
 def _refusal(asked: list[MetadataRequestTopic], version: int) -> ErrorCode | None:
@@ -90,24 +94,66 @@ def _refuse(asked: list[MetadataRequestTopic], error: ErrorCode) -> MetadataResp
     return MetadataResponse(controller_id=-1, topics=topics)
 
 
-def _all(request: MetadataRequest, context: Context, broker: Runtime) -> MetadataResponse:
+async def _all(request: MetadataRequest, context: Context, broker: Runtime) -> MetadataResponse:
     asks_cluster = context.version <= 10 and request.include_cluster_authorized_operations
-    kept = broker.topics.answers()
     wanted = (context.version, request.include_topic_authorized_operations, asks_cluster)
-    encoded = kept.get(wanted)
+    encoded = broker.topics.answers().get(wanted)
     if encoded is None:
-        topics = [_describe(topic, broker) for topic in broker.engine.topics.values()]
-        encoded = kept[wanted] = _answer(topics, request, broker).encode(context.version)
+        stamp = broker.topics.stamp
+        encoded = await _encoded(list(broker.engine.topics.values()), request, context, broker)
+        if broker.topics.stamp == stamp:
+            broker.topics.answers()[wanted] = encoded
     return KeptAnswer(encoded, context.version)
 
 
-def _answer(
-    topics: list[MetadataResponseTopic], request: MetadataRequest, broker: Runtime
-) -> MetadataResponse:
-    if request.include_topic_authorized_operations:
-        for topic in topics:
-            if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
+async def _encoded(
+    topics: Sequence[Topic | MetadataResponseTopic],
+    request: MetadataRequest,
+    context: Context,
+    broker: Runtime,
+) -> bytes:
+    """The whole answer. Topics are encoded one by one and kept, and the loop gets its turn between them."""
+    version = context.version
+    tail = _tail_bytes(version)
+    head = len(MetadataResponse().encode(version)) - tail
+    asks_topics = request.include_topic_authorized_operations
+    kept = broker.topics.pieces((version, asks_topics))
+    pieces: list[bytes] = []
+    encoded_bytes = 0
+    began = broker.clock.monotonic_ms()
+    for topic in topics:
+        known = kept.get(topic.name or "")
+        if known is not None and known[0] is topic:
+            pieces.append(known[1])
+            continue
+        described = _describe(topic, broker) if isinstance(topic, Topic) else topic
+        if asks_topics and described.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
+            described.topic_authorized_operations = TOPIC_OPERATIONS
+        alone = MetadataResponse(topics=[described]).encode(version)
+        piece = alone[head : len(alone) - tail]
+        pieces.append(piece)
+        if isinstance(topic, Topic) and broker.engine.topics.get(topic.name) is topic:
+            kept[topic.name] = topic, piece
+        encoded_bytes += len(piece)
+        if encoded_bytes > LOOK_BYTES:
+            encoded_bytes = 0
+            if broker.clock.monotonic_ms() - began > SLICE_MS:
+                await sleep(broker.loop, 0)
+                began = broker.clock.monotonic_ms()
+    frame = _frame(request, broker).encode(version)
+    count = varint(len(pieces) + 1) if version >= FLEXIBLE else len(pieces).to_bytes(4, "big")
+    behind = len(frame) - tail
+    before = behind - (1 if version >= FLEXIBLE else 4)
+    return b"".join([frame[:before], count, *pieces, frame[behind:]])
+
+
+def _tail_bytes(version: int) -> int:
+    """What follows the topics: operations on the cluster in v8 to v10, an error from v13 on, tags where flexible."""
+    return (4 if 8 <= version <= 10 else 0) + (2 if version >= 13 else 0) + (1 if version >= FLEXIBLE else 0)
+
+
+def _frame(request: MetadataRequest, broker: Runtime) -> MetadataResponse:
+    """An answer about no topic."""
     asks_cluster = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[
@@ -120,29 +166,30 @@ def _answer(
         ],
         cluster_id=broker.engine.cluster_id,
         controller_id=broker.node_id,
-        topics=topics,
         cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_ASKED,
     )
 
 
-def _by_id(ids: list[bytes], broker: Runtime) -> list[MetadataResponseTopic]:
+def _by_id(ids: list[bytes], broker: Runtime) -> list[Topic | MetadataResponseTopic]:
     found = [(each, broker.engine.topic_by_id(TopicId(each))) for each in ids]
     unknown = [
         MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=each)
         for each, topic in found
         if topic is None
     ]
-    return unknown + [_describe(topic, broker) for _, topic in found if topic is not None]
+    return [*unknown, *[topic for _, topic in found if topic is not None]]
 
 
-def _by_name(names: list[str], request: MetadataRequest, broker: Runtime) -> list[MetadataResponseTopic]:
+def _by_name(
+    names: list[str], request: MetadataRequest, broker: Runtime
+) -> list[Topic | MetadataResponseTopic]:
     """Known topics first. A name that may be created is, while the client is told to ask again."""
-    known: list[MetadataResponseTopic] = []
+    known: list[Topic] = []
     unknown: list[MetadataResponseTopic] = []
     for name in names:
         topic = broker.engine.topics.get(name)
         if topic is not None:
-            known.append(_describe(topic, broker))
+            known.append(topic)
             continue
         unknown.append(
             MetadataResponseTopic(error_code=missing(name), name=name, is_internal=name in INTERNAL_TOPICS)
@@ -150,7 +197,7 @@ def _by_name(names: list[str], request: MetadataRequest, broker: Runtime) -> lis
         if broker.config.auto_create_topics_enable and request.allow_auto_topic_creation:
             task = spawn(broker.loop, _create(name, broker), f"create topic {name}")
             supervise(task, lambda _, fault: broker.fail(fault))
-    return known + unknown
+    return [*known, *unknown]
 
 
 async def _create(name: str, broker: Runtime) -> None:
