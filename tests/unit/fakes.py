@@ -171,7 +171,7 @@ class Stage:
 
     async def answering(self, request: Message, version: int) -> Message:
         key = next(key for key, api in APIS.items() if api.request_class() is type(request))
-        api = api_of(key, version)
+        api = api_of(key, version, self.broker.offered)
         assert api is not None, f"{type(request).__name__} v{version} is not served"
         context = Context(
             api_key=key,

@@ -21,6 +21,7 @@ NAME_LIMIT_CHARS: Final = 249
 LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 CLUSTER_METADATA: Final = "__cluster_metadata"
 DEFAULT: Final = -1  # in a request: the broker decides
+KINDS_LIMIT: Final = 8  # of kept Metadata: clients of one site speak few versions
 UNNAMED: Final = "data"  # the directory of an engine that has none
 
 
@@ -142,6 +143,7 @@ class Topics:
         self._changes = 0
         self._answers_of: tuple[int, int] | None = None
         self._answers: dict[tuple[int, bool, bool], bytes] = {}
+        self._pieces: dict[tuple[int, bool], dict[str, tuple[Topic, bytes]]] = {}
         self._unified: dict[
             str, list[str]
         ] = {}  # name with "." as "_" -> the topics that look so in metric names
@@ -159,16 +161,29 @@ class Topics:
         """What holds for a topic: its own settings above the broker's."""
         return read_topic_config(topic.configs, self._config.topic_defaults)
 
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Another one after any change of what Metadata says."""
+        # The number of topics too: a coordinator makes its own topic without asking us.
+        return self._changes, len(self._engine.topics)
+
     def answers(self) -> dict[tuple[int, bool, bool], bytes]:
         """Encoded Metadata answers about all topics, by version and what was asked for; emptied by any change."""
-        stamp = (
-            self._changes,
-            len(self._engine.topics),
-        )  # a coordinator makes its own topic without asking us
-        if self._answers_of != stamp:
-            self._answers_of = stamp
+        if self._answers_of != self.stamp:
+            self._answers_of = self.stamp
             self._answers.clear()
         return self._answers
+
+    def pieces(self, kind: tuple[int, bool]) -> dict[str, tuple[Topic, bytes]]:
+        """What Metadata says of single topics, by version and whether operations are told. A piece holds as long as
+        the engine gives out the same Topic. Of many kinds those longest unused are forgotten."""
+        found = self._pieces.pop(kind, None)
+        if found is None:
+            if len(self._pieces) >= KINDS_LIMIT:
+                del self._pieces[next(iter(self._pieces))]
+            found = {}
+        self._pieces[kind] = found
+        return found
 
     def check_new(self, new: NewTopic) -> Planned | Refusal:
         """Every check of CreateTopics for one topic, in Kafka's order (spec 1.5). Changes nothing."""
@@ -298,10 +313,9 @@ class Topics:
 
     def _count(self) -> None:
         """Brings the two indexes over all topics up to date, if topics changed since the last look."""
-        stamp = (self._changes, len(self._engine.topics))
-        if self._counted_of == stamp:
+        if self._counted_of == self.stamp:
             return
-        self._counted_of = stamp
+        self._counted_of = self.stamp
         self._partitions = 0
         self._unified.clear()
         for topic in self._engine.topics.values():
@@ -319,7 +333,7 @@ class Topics:
         topic = await self._engine.create_topic(name, planned.partitions, planned.configs)
         self._changes += 1
         self._note(name, planned.partitions)  # 10,000 topics made one by one are not counted 10,000 times
-        self._counted_of = (self._changes, len(self._engine.topics))
+        self._counted_of = self.stamp
         return topic
 
     async def grow(self, name: str, count: int) -> None:
@@ -329,6 +343,8 @@ class Topics:
     async def remove(self, name: str) -> None:
         await self._engine.delete_topic(name)
         self._changes += 1
+        for pieces in self._pieces.values():
+            pieces.pop(name, None)
 
     async def set_configs(self, name: str, configs: Mapping[str, str]) -> None:
         await self._engine.set_topic_configs(name, configs)
