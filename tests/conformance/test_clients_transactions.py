@@ -11,9 +11,11 @@ import pytest
 
 from oncelog.client.address import parse_address
 from oncelog.client.admin import Admin
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import Backoff, Cluster
 from oncelog.client.easy import create_topic, read_all, write_all
+from oncelog.client.faults import RETRIABLE, RefusedByBroker
 from oncelog.client.session import Connection
+from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -32,6 +34,7 @@ from tests.vectors.play import Broker
 PARTITIONS = 2
 LONG_MS = 60_000
 SHORT_MS = 2_000
+RESTART_LIMIT_MS = 30_000
 LOOK_MS = 15_000
 GLANCE_MS = 700  # long enough to be given what is there, when nothing more is to come
 SETTINGS = {
@@ -84,6 +87,19 @@ class Stage:
         """kill -9, and the broker comes back with what it had acknowledged."""
         self.broker.kill()
         self.broker.start()
+        backoff = Backoff(RESTART_LIMIT_MS)
+        while not self.is_served() and backoff.wait():
+            pass
+
+    def is_served(self) -> bool:
+        """Apache Kafka answers before it leads its partitions, and not every client waits for a coordinator."""
+        try:
+            self.seen("uncommitted")
+        except RefusedByBroker as why:
+            if why.error not in RETRIABLE:
+                raise
+            return False
+        return self.describe(self.name).error_code == ErrorCode.NONE
 
     def close_topic(self) -> None:
         """Behind everything else stands a record by which a reader knows that there is no more."""
@@ -96,20 +112,23 @@ class Stage:
         for isolation, wanted in (("committed", committed), ("uncommitted", uncommitted)):
             ours = self.seen(isolation)
             assert values(ours) == list(wanted), f"our own client reads {isolation} {ours}"
-            theirs: list[Found] = [tuple(each) for each in self.look(looker, isolation, LOOK_MS)]
-            assert sorted(theirs) == ours, f"{looker.kind.name} reads {isolation}"
+            theirs = self.look(looker, isolation, LOOK_MS)
+            assert theirs == ours, f"{looker.kind.name} reads {isolation}"
 
     def seen(self, isolation: str) -> list[Found]:
         records = read_all(self.broker.bootstrap, self.topic, isolation)
         return sorted((each.partition, each.offset, (each.value or b"").decode()) for each in records)
 
     def look(self, looker: Program, isolation: str, limit_ms: int) -> list[Found]:
-        return looker.ask(
-            "look", topic=self.topic, partitions=PARTITIONS, isolation=isolation, limit_ms=limit_ms
-        )
+        details = {
+            "topic": self.topic,
+            "partitions": PARTITIONS,
+            "isolation": isolation,
+            "limit_ms": limit_ms,
+        }
+        return sorted((each[0], each[1], each[2]) for each in looker.ask("look", **details))
 
     def describe(self, transactional_id: str) -> TransactionState:
-        """What the coordinator says of an id, as soon as it has loaded it."""
         request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
         with Connection(parse_address(self.broker.bootstrap)) as connection:
             (found,) = connection.send(request, DescribeTransactionsResponse, 0).transaction_states
@@ -136,9 +155,8 @@ def send(program: Program, topic: str, *sent: str) -> None:
 
 def refused(program: Program, do: str, words: str, **details: object) -> None:
     """The client says that it failed, in its own words for this."""
-    with pytest.raises(ClientFailed, match=words) as why:
+    with pytest.raises(ClientFailed, match=words):
         program.ask(do, **details)
-    open("/tmp/refusals", "a").write(str(why.value) + "\n")  # TEMP
 
 
 @ALL
@@ -221,8 +239,7 @@ def test_consume_transform_produce_with_offsets(client: Transactional, protocol:
         wanted = [each.upper() for some in sent.values() for each in some]
         assert values(stage.seen("committed")) == wanted
         assert len(values(stage.seen("uncommitted"))) == len(wanted) + 4  # one batch aborted, one never ended
-        theirs = sorted(tuple(each) for each in stage.look(second, "committed", LOOK_MS))
-        assert theirs == stage.seen("committed")
+        assert stage.look(second, "committed", LOOK_MS) == stage.seen("committed")
 
 
 def committed_offsets(broker: Broker, group: str, topic: str) -> list[tuple[int, int]]:
@@ -252,6 +269,7 @@ def test_a_transaction_times_out(client: Transactional, broker: Broker) -> None:
         stage.check(program, committed=["quick0"], uncommitted=["slow0", "quick0"])
 
 
+@pytest.mark.timeout(300)  # Apache Kafka needs half a minute to come back when the machine is busy
 @ALL
 def test_the_broker_is_killed_in_mid_transaction(client: Transactional, broker: Broker) -> None:
     stage = Stage(broker, client, "restart")
@@ -270,7 +288,6 @@ def test_the_broker_is_killed_in_mid_transaction(client: Transactional, broker: 
         program.ask("begin")
         send(program, stage.topic, "f1")
         program.ask("commit")
-        stage.restart()
         stage.wait_for(stage.name, "CompleteCommit")
         stage.check(
             program,

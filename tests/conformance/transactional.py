@@ -73,32 +73,40 @@ CLIENTS: Final = (
     Transactional(
         _kind("librdkafka", python_client("librdkafka_transactions"), "consumer"),
         1,
-        Fencing(send=".", commit=".", timed_out="."),
+        Fencing(send="_FENCED", commit="_FENCED", timed_out="_FENCED"),
     ),
     Transactional(
         _kind("aiokafka", python_client("aio_transactions")),
         1,
-        Fencing(send=".", commit=".", timed_out="."),
+        Fencing(send="ProducerFenced", commit="ProducerFenced", timed_out="ProducerFenced"),
     ),
     Transactional(
         _kind("kafka-python", python_client("kafka_python_transactions")),
         1,
-        Fencing(send=".", commit=".", timed_out="."),
+        Fencing(
+            send="InvalidProducerEpochError", commit="ProducerFencedError", timed_out="ProducerFencedError"
+        ),
     ),
     Transactional(
         _kind("java", lambda: java_class("Transactions"), "consumer"),
         2,
-        Fencing(send=".", commit=".", timed_out="."),
+        Fencing(
+            send="InvalidProducerEpochException",
+            commit="ProducerFencedException",
+            timed_out="InvalidTxnStateException",
+        ),
     ),
     Transactional(
         _kind("franz-go", go_program, "consumer"),
         2,
-        Fencing(send=".", commit=".", timed_out="."),
+        Fencing(send="INVALID_PRODUCER_EPOCH", commit="PRODUCER_FENCED", timed_out="INVALID_TXN_STATE"),
     ),
     Transactional(
         _kind("kafkajs", node_program),
         1,
-        Fencing(send=".", commit=".", timed_out="."),
+        Fencing(
+            send="INVALID_PRODUCER_EPOCH", commit="INVALID_PRODUCER_EPOCH", timed_out="INVALID_PRODUCER_EPOCH"
+        ),
     ),
 )
 

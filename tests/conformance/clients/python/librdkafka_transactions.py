@@ -51,11 +51,13 @@ class Transactional(Librdkafka):
                 partition=partition,
                 on_delivery=lambda error, message, number=number: delivered(number, error, message),
             )
-        left = self.producer.flush(LIMIT_S)
+        deadline = time.monotonic() + LIMIT_S
+        while len(offsets) < len(records) and not errors:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{len(offsets)} of {len(records)} records were acknowledged in time")
+            self.producer.poll(0.1)  # and not flush: it goes on calling back after a fatal error was raised
         if errors:
             raise KafkaException(errors[0])
-        if left:
-            raise RuntimeError(f"{left} of {len(records)} records were not acknowledged in time")
         return [offsets[number] for number in range(len(records))]
 
     def commit(self) -> str:
