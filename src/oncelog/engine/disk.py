@@ -24,7 +24,9 @@ MANY_FILES: Final = 32
 PINNED_SHARE: Final = (
     8  # of the open files, one call of `sync` holds at most this part; several run side by side
 )
-_LIBC: Final = ctypes.CDLL(None)
+# Linux has both; elsewhere the slower ways are good enough for a developer's machine.
+_SYNC_FILE_SYSTEM: Final = getattr(ctypes.CDLL(None), "syncfs", None)
+_HAS_FDATASYNC: Final = hasattr(os, "fdatasync")
 
 
 def _default_open_files() -> int:
@@ -313,13 +315,16 @@ class RealDisk:
     def _sync(self, files: Sequence[tuple[str, int]]) -> None:
         if self.fault is not None:
             raise self.fault
-        if len(files) >= MANY_FILES:
+        if len(files) >= MANY_FILES and _SYNC_FILE_SYSTEM is not None:
             # One sweep of the file system writes all of them at once; the calls below then find little to do. They
             # are what counts: only they tell of errors on every kernel.
-            _LIBC.syncfs(files[0][1])
+            _SYNC_FILE_SYSTEM(files[0][1])
         for path, descriptor in files:
             try:
-                os.fdatasync(descriptor)
+                if _HAS_FDATASYNC:
+                    os.fdatasync(descriptor)
+                else:
+                    os.fsync(descriptor)
             except OSError as error:
                 self.fail("fdatasync", path, error)
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
-from oncelog.config import BrokerConfig, read_topic_config
+from oncelog.config import BrokerConfig, TopicConfig, read_topic_config
 from oncelog.engine.classic.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANED_OFFSETS,
@@ -23,8 +23,8 @@ from oncelog.engine.classic.cleaner import Cleaner, worth_cleaning
 from oncelog.engine.classic.metadata import Journal, Metadata, TopicEntry, topic_entry
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.recovery import Loaded, recover
-from oncelog.engine.classic.store import SYNC_FILES, Store, Turn, settled
-from oncelog.engine.port import Topic
+from oncelog.engine.classic.store import SYNC_FILES, Slices, Store, Turn, settled
+from oncelog.engine.port import Partition, Topic
 from oncelog.errors import BadConfig, CorruptLog, OncelogError
 from oncelog.log.compaction import CleanRange
 from oncelog.model import Millis, TopicId, TopicPartition
@@ -37,13 +37,12 @@ from oncelog.record.checkpoints import (
     encode_partition_metadata,
     encode_uuid,
 )
-from oncelog.tasks import Future, Loop, Timer, sleep
+from oncelog.tasks import Future, Loop, Timer
 
 log = logging.getLogger("oncelog.engine")
 
 LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NAME_LIMIT_BYTES: Final = 255  # of a file name
-SLICE_MS: Final = 4  # background work gives the loop back after this
 
 
 class ClassicEngine:
@@ -153,7 +152,8 @@ class ClassicEngine:
     async def _recover_all(self) -> None:
         """Checks all logs, in the loop: nobody is served yet."""
         unsynced: list[File] = []
-        began = self._clock.monotonic_ms()
+        directories: list[str] = []
+        slices = Slices(self._loop, self._clock)
         for partition in self._partitions.values():
             found: Loaded = recover(
                 self._store,
@@ -163,20 +163,17 @@ class ClassicEngine:
                 recovery_point=partition.recovery_point,
                 leader_epoch=partition.leader_epoch,
             )
-            if found.changed:
-                self._disk.sync_directory(partition.directory)
+            if found.changed or (self._store.power and found.unsynced):
+                directories.append(partition.directory)
             if self._store.power:
                 # All of it is served as durable from now on, so it must be: after kill -9 it may not yet.
                 unsynced += [segment.log for segment in found.unsynced]
-                if found.unsynced:
-                    self._disk.sync_directory(partition.directory)
                 found.unsynced = []
                 partition.recovery_point = found.state.log_end_offset
             partition.adopt(found)
-            if self._clock.monotonic_ms() - began > 10 * SLICE_MS:
-                await sleep(self._loop, 0)
-                began = self._clock.monotonic_ms()
+            await slices.rest()
         await self._sync(unsynced)
+        await self._loop.in_thread(lambda: self._sync_directories(directories))
 
     async def _sync(self, files: list[File]) -> None:
         for at in range(0, len(files), SYNC_FILES):
@@ -225,46 +222,68 @@ class ClassicEngine:
         before = self._topics.get(entry.name)
         partitions = list(before.partitions) if before is not None else []
         for index in range(len(partitions), entry.partitions):
-            at = TopicPartition(entry.name, index)
-            partition = ClassicPartition(
-                self._store,
-                entry.name,
-                index,
-                entry.id,
-                config,
-                leader_epoch=self._metadata.starts - entry.born(index),
-                log_start_offset=starts.get(at, 0),
-                recovery_point=points.get(at, 0),
-            )
-            self._partitions[at] = partition
-            partitions.append(partition)
+            partitions.append(self._partition(entry, index, config, points, starts))
+        return self._publish(entry, partitions)
+
+    def _partition(
+        self,
+        entry: TopicEntry,
+        index: int,
+        config: TopicConfig,
+        points: Mapping[TopicPartition, int],
+        starts: Mapping[TopicPartition, int],
+    ) -> ClassicPartition:
+        at = TopicPartition(entry.name, index)
+        return ClassicPartition(
+            self._store,
+            entry.name,
+            index,
+            entry.id,
+            config,
+            leader_epoch=self._metadata.starts - entry.born(index),
+            log_start_offset=starts.get(at, 0),
+            recovery_point=points.get(at, 0),
+        )
+
+    def _publish(self, entry: TopicEntry, partitions: Sequence[Partition]) -> Topic:
+        for partition in partitions:
+            assert isinstance(partition, ClassicPartition)
+            self._partitions[partition.at] = partition
         topic = Topic(entry.name, entry.id, partitions, dict(entry.configs))
         self._topics[entry.name] = self._by_id[entry.id] = topic
         return topic
 
     async def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
         check_name(name)
-        read_topic_config(configs, self._config.topic_defaults)
+        config = read_topic_config(configs, self._config.topic_defaults)
         async with self._changing:
             if name in self._topics:
                 raise OncelogError(f"topic {name} exists already")
             topic_id = TopicId(self._chance.token_bytes(16))
             entry = TopicEntry(name, topic_id, [(partitions, self._metadata.starts)], dict(configs))
-            await self._make_directories(entry, 0)
-            await self._write(topic_entry(entry))
-            self._metadata.topics[name] = entry
-            return self._add_topic(entry, {}, {})
+            return await self._grow(entry, [], config)
 
     async def create_partitions(self, name: str, count: int) -> None:
         async with self._changing:
-            entry = self._metadata.topics[name]
-            before = entry.partitions
-            grown = [*entry.grown, (count, self._metadata.starts)]
-            entry = TopicEntry(name, entry.id, grown, entry.configs)
-            await self._make_directories(entry, before)
-            await self._write(topic_entry(entry))
-            self._metadata.topics[name] = entry
-            self._add_topic(entry, {}, {})
+            old, topic = self._metadata.topics[name], self._topics[name]
+            entry = TopicEntry(name, old.id, [*old.grown, (count, self._metadata.starts)], old.configs)
+            config = read_topic_config(entry.configs, self._config.topic_defaults)
+            await self._grow(entry, topic.partitions, config)
+
+    async def _grow(self, entry: TopicEntry, there: Sequence[Partition], config: TopicConfig) -> Topic:
+        """Directories first, then the line of the journal that makes them a topic's."""
+        partitions = list(there)
+        metadata = encode_partition_metadata(entry.id).encode()
+        slices = Slices(self._loop, self._clock)
+        for index in range(len(partitions), entry.partitions):
+            partition = self._partition(entry, index, config, {}, {})
+            self._make_one(partition.directory, metadata)
+            partitions.append(partition)
+            await slices.rest()
+        await self._loop.in_thread(lambda: self._disk.sync_directory(""))
+        await self._write(topic_entry(entry))
+        self._metadata.topics[entry.name] = entry
+        return self._publish(entry, partitions)
 
     async def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
         config = read_topic_config(configs, self._config.topic_defaults)
@@ -289,7 +308,9 @@ class ClassicEngine:
                 partition.forget()
             await self._store.syncer.quiet()
             aside: list[str] = []
+            slices = Slices(self._loop, self._clock)
             for partition in partitions:
+                await slices.rest()
                 await partition.quiet()
                 to = _cut(name, f"-{partition.index}.{self._chance.token_bytes(16).hex()}-delete")
                 self._disk.rename(partition.directory, to)
@@ -299,16 +320,6 @@ class ClassicEngine:
             # A topic of the same name may come next: it must not meet the offsets of this one.
             await self._write_checkpoints()
             self._store.remove_later(aside, 0)
-
-    async def _make_directories(self, entry: TopicEntry, first: int) -> None:
-        began = self._clock.monotonic_ms()
-        metadata = encode_partition_metadata(entry.id).encode()
-        for index in range(first, entry.partitions):
-            self._make_one(f"{entry.name}-{index}", metadata)
-            if self._clock.monotonic_ms() - began > SLICE_MS:
-                await sleep(self._loop, 0)
-                began = self._clock.monotonic_ms()
-        await self._loop.in_thread(lambda: self._disk.sync_directory(""))
 
     def _make_directory(self, partition: ClassicPartition) -> None:
         self._make_one(partition.directory, encode_partition_metadata(partition.topic_id).encode())
@@ -434,12 +445,10 @@ class ClassicEngine:
 
     async def _slices(self, works: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
         """One after another, giving the loop back every few milliseconds."""
-        began = self._clock.monotonic_ms()
+        slices = Slices(self._loop, self._clock)
         for work in works:
             await work()
-            if self._clock.monotonic_ms() - began > SLICE_MS:
-                await sleep(self._loop, 0)
-                began = self._clock.monotonic_ms()
+            await slices.rest()
 
 
 def check_name(name: str) -> None:

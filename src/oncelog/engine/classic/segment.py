@@ -34,11 +34,49 @@ SMALL_BYTES: Final = 4096  # index.interval.bytes of Kafka: the offset index of 
 MOST_OFFSETS: Final = 2**31 - 1  # an index holds offsets minus the base in 32 bits, signed in Java
 UNREAD: Final = -2  # -1 is a timestamp that batches may have
 INDEX_CACHE_LIMIT_BYTES: Final = 64 << 20
+LITTLE_ENDIAN: Final = sys.byteorder == "little"
 assert array("I").itemsize == 4
 
 _PLACE: Final = struct.Struct(
     ">qi11xi"
 )  # base offset, length, last offset delta: what a walk needs of a header
+
+
+def _pack_offsets(offsets: "array[int]", positions: "array[int]") -> bytes:
+    """A .index file, entry after entry. By columns: a closed segment may have a hundred thousand entries."""
+    words = array("I", bytes(8 * len(offsets)))
+    words[0::2], words[1::2] = offsets, positions
+    if LITTLE_ENDIAN:
+        words.byteswap()
+    return words.tobytes()
+
+
+def _unpack_offsets(data: bytes) -> "tuple[array[int], array[int]]":
+    words = array("I", data)
+    if LITTLE_ENDIAN:
+        words.byteswap()
+    return words[0::2], words[1::2]
+
+
+def _pack_times(times: "array[int]", offsets: "array[int]") -> bytes:
+    """A .timeindex file: the two halves of a timestamp, then the offset."""
+    halves = array("I", times.tobytes())
+    words = array("I", bytes(12 * len(times)))
+    words[0::3], words[1::3] = (halves[1::2], halves[0::2]) if LITTLE_ENDIAN else (halves[0::2], halves[1::2])
+    words[2::3] = offsets
+    if LITTLE_ENDIAN:
+        words.byteswap()
+    return words.tobytes()
+
+
+def _unpack_times(data: bytes) -> "tuple[array[int], array[int]]":
+    words = array("I", data)
+    if LITTLE_ENDIAN:
+        words.byteswap()
+    high, low = words[0::3], words[1::3]
+    halves = array("I", bytes(8 * len(high)))
+    halves[0::2], halves[1::2] = (low, high) if LITTLE_ENDIAN else (high, low)
+    return array("q", halves.tobytes()), words[2::3]
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -63,6 +101,7 @@ class IndexCache:
         self._total = 0
 
     def hold(self, segment: "Segment", size_bytes: int) -> None:
+        self.drop(segment)
         self._held[segment] = size_bytes
         self._total += size_bytes
         while self._total > self._limit_bytes and len(self._held) > 1:
@@ -132,7 +171,7 @@ class Segment:
             "I"
         )  # ... and the last offset of the batch that has it, minus the base
         self.bytes_since_index = 0
-        self.max_timestamp = -1
+        self.max_timestamp = UNREAD
         self.max_timestamp_offset = -1
         self.first_timestamp = UNREAD  # of the first batch: what segment.ms counts from
         self.has_aborted = False
@@ -226,14 +265,8 @@ class Segment:
         offsets = self.offsets
         assert offsets is not None
         self._note_time()
-        entries = array("I", bytes(8 * len(offsets)))
-        entries[0::2] = offsets
-        entries[1::2] = self.positions
-        if sys.byteorder == "little":
-            entries.byteswap()
-        written = [self._rewrite(OFFSET_INDEX, entries.tobytes())]
-        flat = [number for entry in zip(self.times, self.time_offsets, strict=True) for number in entry]
-        written.append(self._rewrite(TIME_INDEX, struct.pack(">" + "qi" * len(self.times), *flat)))
+        written = [self._rewrite(OFFSET_INDEX, _pack_offsets(offsets, self.positions))]
+        written.append(self._rewrite(TIME_INDEX, _pack_times(self.times, self.time_offsets)))
         if self.has_aborted:
             written.append(self._disk.open(self.path(TRANSACTION_INDEX)))
         return written
@@ -287,19 +320,19 @@ class Segment:
         data = data[: offset_index.used_bytes(data)]
         if len(data) % offset_index.ENTRY_BYTES:
             raise CorruptLog(f"{self.path(OFFSET_INDEX)} has {len(data)} bytes, wanted a multiple of 8")
-        entries = array("I", data)
-        if sys.byteorder == "little":
-            entries.byteswap()
-        offsets, positions = entries[0::2], entries[1::2]
+        offsets, positions = _unpack_offsets(data)
         if positions and positions[-1] >= self.size:
             raise CorruptLog(f"{self.path(OFFSET_INDEX)} does not fit a log of {self.size} bytes")
         data = self._read_file(TIME_INDEX)
-        times = time_index.decode_entries(data[: time_index.used_bytes(data)])
-        self.offsets, self.positions = offsets, positions
-        self.times = array("q", [entry.timestamp for entry in times])
-        self.time_offsets = array("I", [entry.relative_offset for entry in times])
-        self.max_timestamp = times[-1].timestamp if times else -1
-        self.max_timestamp_offset = self.base_offset + times[-1].relative_offset if times else -1
+        data = data[: time_index.used_bytes(data)]
+        if len(data) % time_index.ENTRY_BYTES:
+            raise CorruptLog(f"{self.path(TIME_INDEX)} has {len(data)} bytes, wanted a multiple of 12")
+        times, time_offsets = _unpack_times(data)
+        if times and not -1 <= times[0] <= times[-1]:
+            raise CorruptLog(f"{self.path(TIME_INDEX)} goes from {times[0]} to {times[-1]}")
+        self.offsets, self.positions, self.times, self.time_offsets = offsets, positions, times, time_offsets
+        self.max_timestamp = times[-1] if times else -1
+        self.max_timestamp_offset = self.base_offset + time_offsets[-1] if times else -1
         self._cache.hold(self, 8 * len(offsets) + 12 * len(times))
 
     def _read_file(self, suffix: str) -> bytes:
@@ -332,7 +365,21 @@ class Segment:
         return self.offsets
 
     def largest_timestamp(self) -> int:
-        self._indexed()
+        """The last entry of the time index has it: no need to read the rest."""
+        if self.max_timestamp == UNREAD:
+            path = self.path(TIME_INDEX)
+            entry = b""
+            if self._disk.exists(path):
+                file = self._disk.open(path)
+                size = file.size()
+                if size and size % time_index.ENTRY_BYTES == 0:
+                    entry = file.read(size - time_index.ENTRY_BYTES, time_index.ENTRY_BYTES)
+                file.close()
+            if entry.strip(b"\0"):  # zeros are the end of a file that Kafka preallocated
+                self.max_timestamp, relative_offset = time_index.ENTRY.unpack(entry)
+                self.max_timestamp_offset = self.base_offset + relative_offset
+            else:
+                self._indexed()
         return self.max_timestamp
 
     def oldest_timestamp(self) -> int:

@@ -7,10 +7,11 @@ from typing import Any, Final, Protocol
 from oncelog.config import BrokerConfig
 from oncelog.engine.classic.segment import IndexCache
 from oncelog.ports import Clock, Disk, File
-from oncelog.tasks import Future, Gate, Loop, spawn, supervise
+from oncelog.tasks import Future, Gate, Loop, sleep, spawn, supervise
 
 PARALLEL_SYNCS: Final = 4  # one journal commit of the file system then serves several files
 SYNC_FILES: Final = 128  # of one call: each needs a descriptor while it is synced
+SLICE_MS: Final = 3
 MANY_FILES: Final = 32  # from here on one sweep serves them all (engine/disk.py)
 
 
@@ -158,6 +159,20 @@ class Turn:
         self._taken = bool(self._waiting)
         if self._waiting:
             self._waiting.popleft().set_result(None)
+
+
+class Slices:
+    """Gives the loop back to others every few milliseconds of a long work."""
+
+    def __init__(self, loop: Loop, clock: Clock) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._began = clock.monotonic_ms()
+
+    async def rest(self) -> None:
+        if self._clock.monotonic_ms() - self._began >= SLICE_MS:
+            await sleep(self._loop, 0)
+            self._began = self._clock.monotonic_ms()
 
 
 async def _nothing() -> None:
