@@ -11,7 +11,11 @@ from oncelog.tasks import spawn
 from oncelog.txn.stored import decode_txn, transactional_id_of, walk
 from tests.vectors.play import Target
 
-FEW = {"transaction.state.log.num.partitions": 3, "offsets.topic.num.partitions": 2}
+FEW = {
+    "transaction.state.log.num.partitions": 3,
+    "offsets.topic.num.partitions": 2,
+    "connections.max.idle.ms": 10**12,  # a clock that jumps ahead by days closes no connection
+}
 
 
 @contextlib.contextmanager
@@ -42,16 +46,16 @@ def states_written(target: Target, name: str) -> list[str]:
     def read(server: Server) -> list[str]:
         found: list[str] = []
         for partition in server.engine.topics[TRANSACTION_STATE].partitions:
-            reading = partition.read(
-                partition.log_start_offset,
-                max_bytes=1 << 24,
-                isolation=Isolation.READ_UNCOMMITTED,
-                at_least_one_batch=True,
-            )
-            for _, key, value in walk(spawn(server.loop, reading).result().records):
-                if key is not None and transactional_id_of(key) == name:
-                    txn = None if value is None else decode_txn(name, value)
-                    found.append("tombstone" if txn is None else txn.state.kafka_name)
+            offset = partition.log_start_offset
+            while offset < partition.log_end_offset:
+                reading = partition.read(
+                    offset, max_bytes=1 << 24, isolation=Isolation.READ_UNCOMMITTED, at_least_one_batch=True
+                )
+                for next_offset, key, value in walk(spawn(server.loop, reading).result().records):
+                    offset = next_offset
+                    if key is not None and transactional_id_of(key) == name:
+                        txn = None if value is None else decode_txn(name, value)
+                        found.append("tombstone" if txn is None else txn.state.kafka_name)
         return found
 
     return broker_of(target).run(read)

@@ -73,8 +73,9 @@ WRITE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-# What becomes of a partition by the answer to its marker (2.8). What is in none of the three is our own bug: it is
-# logged, and the transaction is not completed, because a partition may still hold it open.
+# What becomes of a partition by the answer to its marker (2.8). Anything else stops the coordinator, and the state stays
+# as it is: INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED say that a newer owner ends the transaction; the
+# rest would be our own bug, and the partition may still hold it open.
 MARKER_DONE: Final = frozenset(
     {ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION}
 )
@@ -88,7 +89,6 @@ MARKER_AGAIN: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-MARKER_STOPS: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 
 
 class LostWrite(Exception):
@@ -458,12 +458,12 @@ class TransactionCoordinator:
         Nobody changes the entry meanwhile: its pending state refuses them.
         """
         while left:
-            outcomes = [(each, spawn(self._loop, self._end_partition(each, prepared))) for each in left]
+            outcomes = [
+                (each, spawn(self._loop, self._end_partition(each, prepared, left))) for each in list(left)
+            ]
             for each, outcome in outcomes:
                 error = await outcome
-                if error in MARKER_DONE:
-                    del left[each]
-                elif error not in MARKER_AGAIN:  # a newer owner ends it (MARKER_STOPS), or nobody can
+                if error not in MARKER_DONE and error not in MARKER_AGAIN:
                     log.error(
                         "txn.marker_refused transactional_id=%r partition=%s error=%s",
                         prepared.transactional_id,
@@ -483,10 +483,14 @@ class TransactionCoordinator:
         entry.pending = None
         await self.points.reach("after_complete", prepared.transactional_id)
 
-    async def _end_partition(self, where: TopicPartition, prepared: Txn) -> ErrorCode:
+    async def _end_partition(
+        self, where: TopicPartition, prepared: Txn, left: dict[TopicPartition, None]
+    ) -> ErrorCode:
+        """One partition's marker; takes it out of `left` when nothing is left to be done there."""
         topic = self._engine.topics.get(where.topic)
         if topic is None or where.partition >= len(topic.partitions):
-            return ErrorCode.NONE  # the topic was deleted: nothing is left to be ended (V58)
+            del left[where]  # the topic was deleted: nothing is left to be ended (V58)
+            return ErrorCode.NONE
         try:
             await self.points.reach("before_marker", prepared.transactional_id, where)
         except LostWrite:
@@ -498,6 +502,8 @@ class TransactionCoordinator:
             commit=prepared.state is State.PREPARE_COMMIT,
             transaction_version=prepared.client_version,
         )
+        if error in MARKER_DONE:
+            del left[where]
         if error is ErrorCode.NONE:
             await self.points.reach("after_marker", prepared.transactional_id, where)
         return error
