@@ -392,7 +392,10 @@ class GroupCoordinator:
         if group is None:
             return [ErrorCode.UNKNOWN_MEMBER_ID for _ in requests]
         if isinstance(group, ConsumerGroup):
-            return [group.check_classic_member(each.member_id, each.instance_id) for each in requests]
+            named = tuple((each.member_id, each.instance_id) for each in requests)
+            errors, decision = group.remove(named, self._topics)
+            error = await shard.carry_out(group_id, decision)
+            return errors if error is ErrorCode.NONE else error
         errors, effects = group.leave(requests, limits=self._settings.classic, now=self._clock.wall_ms())
         shard.obey(group, effects)
         error = await shard.settled()
@@ -418,7 +421,8 @@ class GroupCoordinator:
             group = None
         if group is None:
             if request.member_epoch != 0:
-                return HeartbeatReply(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+                kind = "Consumer group" if request.member_epoch > 0 else "Group"
+                return HeartbeatReply(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind} {group_id} not found.")
             group = ConsumerGroup(group_id)
         decision = group.heartbeat(
             request,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
-from typing import Protocol
+from typing import Final, Protocol
 
 from oncelog.errors import ErrorCode
 from oncelog.group.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, Assignment, MemberSpec
@@ -34,6 +34,9 @@ from oncelog.model import Millis, TopicId
 from oncelog.record import offsets as record
 
 Entry = tuple[record.Key, record.Value | None]  # None: a tombstone
+
+
+FIRST_EPOCH: Final = 1
 
 
 class State(Enum):
@@ -145,12 +148,10 @@ def check_heartbeat(group_id: str, request: Heartbeat) -> HeartbeatReply | None:
                 "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
             )
     elif epoch == LEAVES_FOR_A_WHILE:
-        if not request.member_id.strip():
-            return refuse("MemberId can't be empty.")
         if request.instance_id is None:
             return refuse("InstanceId can't be null.")
     elif epoch < LEAVES_FOR_A_WHILE:
-        return refuse(f"MemberEpoch is invalid: {epoch}.")
+        return refuse("MemberEpoch is invalid.")
     if request.assignor is not None and request.assignor not in ASSIGNORS:
         known = ", ".join(ASSIGNORS)
         return HeartbeatReply(
@@ -450,8 +451,6 @@ class ConsumerGroup:
             return self.members.get(member_id) or ConsumerMember(member_id)
         if holder.epoch == LEAVES_FOR_A_WHILE:
             return self._replace_static(draft, holder, member_id)
-        if holder.id == member_id:
-            return holder  # the same process, whose first join or its answer got lost
         raise Refusal(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {member_id} with instance id {request.instance_id} cannot join the group because the "
@@ -526,20 +525,25 @@ class ConsumerGroup:
             draft.put_regex(after.topic_regex, ResolvedRegex(found, 0, now))
         draft.put_member(after)
         draft.drop_unused_regexes()
-        return is_new or (after.topic_names, after.topic_regex) != (before.topic_names, before.topic_regex)
+        return (after.topic_names, after.topic_regex) != (before.topic_names, before.topic_regex)
 
     def _refresh(self, draft: "_Draft", topics: Topics, now: Millis, *, bump: bool) -> None:
-        """Looks at the topics if the group or the topics changed; a difference raises the group epoch."""
-        if not bump and topics.version == self.topics_version:
-            return
+        """Looks at the topics if the group or the topics changed; a difference raises the group epoch.
+
+        A group begins in epoch 1, so its first subscription makes it 2, as in Kafka 4.3.
+        """
         if topics.version != self.topics_version:
             for regex, known in sorted(draft.group.regexes.items()):
                 found = _resolve(regex, topics)
                 if found != known.topics:
                     draft.put_regex(regex, ResolvedRegex(found, 0, now))
+        elif not bump:
+            return
         metadata_hash = _metadata_hash(draft.group.subscribed_topics(), topics)
         if bump or metadata_hash != self.metadata_hash:
-            draft.put_epoch(self.epoch + 1, metadata_hash)
+            draft.put_epoch((self.epoch or FIRST_EPOCH) + 1, metadata_hash)
+        elif self.epoch == 0:
+            draft.put_epoch(FIRST_EPOCH, metadata_hash)
 
     def _retarget(self, draft: "_Draft", topics: Topics) -> None:
         group = draft.group
@@ -608,6 +612,34 @@ class ConsumerGroup:
             return self._fence(draft, holder, reply, topics)
         draft.put_current(replace(holder, epoch=LEAVES_FOR_A_WHILE, revoking={}))
         return Decision(reply, draft.records)
+
+    def remove(
+        self, requests: tuple[tuple[str, str | None], ...], topics: Topics
+    ) -> tuple[list[ErrorCode], Decision]:
+        """LeaveGroup of members by (member id, instance id): an administrator's way to put them out.
+
+        One error per request, in order; the group epoch rises once for all of them.
+        """
+        draft = _Draft(self)
+        errors: list[ErrorCode] = []
+        timers: list[Arm | Cancel] = []
+        for member_id, instance_id in requests:
+            known = member_id
+            if instance_id is not None:
+                known = draft.group.static_members.get(instance_id, "")
+                if known and member_id and known != member_id:
+                    errors.append(ErrorCode.FENCED_INSTANCE_ID)
+                    continue
+            if known not in draft.group.members:
+                errors.append(ErrorCode.UNKNOWN_MEMBER_ID)
+                continue
+            errors.append(ErrorCode.NONE)
+            draft.remove_member(known)
+            timers += [Cancel(session_key(known)), Cancel(rebalance_key(known))]
+        if draft.records:
+            draft.drop_unused_regexes()
+            draft.put_epoch(self.epoch + 1, _metadata_hash(draft.group.subscribed_topics(), topics))
+        return errors, Decision(HeartbeatReply(ErrorCode.NONE), draft.records, timers)
 
     def _fence(
         self, draft: "_Draft", member: ConsumerMember, reply: HeartbeatReply, topics: Topics

@@ -83,7 +83,7 @@ def _member(member: ConsumerMember, group: ConsumerGroup, broker: Runtime) -> Me
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.topic_names),
-        subscribed_topic_regex=member.topic_regex or None,
+        subscribed_topic_regex=member.topic_regex,
         assignment=_assignment(partitions_of(member.assigned), broker),
         target_assignment=_assignment(group.target.get(member.id, {}), broker),
         member_type=CONSUMER_MEMBER,
