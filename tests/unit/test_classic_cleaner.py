@@ -1,6 +1,7 @@
 """Compaction on files: what readers and producers see before and after, and crashes in the middle (spec 6.4)."""
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 from oncelog.engine.classic.segment import SWAP, TRANSACTION_INDEX
@@ -322,6 +323,24 @@ def test_deleting_a_topic_ends_its_cleaning() -> None:
     assert not world.engine.failed.done()
     world.settle(1000)
     assert not [name for name in world.disk.list("") if name.startswith("t-0")]
+
+
+def test_a_cleaned_segment_is_not_synced_any_more(tmp_path: Path) -> None:
+    """With durability=process nobody synced it before: its file must not be looked for at the next sync or stop."""
+    world = World.on(str(tmp_path)).start()
+    world.topic(configs=COMPACTED)
+    for _ in range(2):
+        more(world, 80)
+        clean(world)  # the second time the small ones are joined, and their names are gone
+    assert len(records(world)) == 7
+    world.run(world.engine.set_topic_configs("t", {**COMPACTED, "flush.messages": "2"}))
+    put(world, "key-0", "one")
+    put(world, "key-0", "two")
+    world.settle()
+    world.stop()
+    world.again()
+    assert latest(world)[b"key-0"] == b"two"
+    world.stop()
 
 
 def test_txnindex_only_where_there_are_entries() -> None:

@@ -646,6 +646,8 @@ class ClassicPartition:
         self._segments[at : at + len(old)] = [new]
         self._bases[at : at + len(old)] = [new.base_offset]
         self._reads = {end: known for end, known in self._reads.items() if known[0] in self._segments}
+        for segment in old:
+            self._unsynced.pop(segment, None)  # what is left of it is synced, and its file is gone
         self._drop_snapshots()
 
     def _expired(self, retention_ms: int, retention_bytes: int) -> int:
