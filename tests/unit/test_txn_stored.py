@@ -34,6 +34,7 @@ def txns(draw: st.DrawFn) -> Txn:
         producer=Producer(draw(ids), ProducerEpoch(draw(st.integers(-1, 32767)))),
         previous_producer_id=draw(ids),
         next_producer_id=draw(ids),
+        next_producer_epoch=draw(st.integers(-1, 32766)),
         timeout_ms=draw(st.integers(1, 2**31 - 1)),
         state=state,
         partitions=()
@@ -60,6 +61,7 @@ def value_of(txn: Txn) -> TransactionValue:
         start_timestamp=txn.start_ms,
         previous_producer_id=txn.previous_producer_id,
         next_producer_id=txn.next_producer_id,
+        next_producer_epoch=txn.next_producer_epoch,
         client_transaction_version=txn.client_version,
     )
 
