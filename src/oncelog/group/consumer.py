@@ -351,6 +351,9 @@ class ConsumerGroup:
             (record.ConsumerGroupRegularExpressionKey(self.id, regex), None) for regex in sorted(self.regexes)
         ]
         gone.append((record.ConsumerGroupTargetAssignmentMetadataKey(self.id), None))
+        gone.append(
+            (record.ConsumerGroupPartitionMetadataKey(self.id), None)
+        )  # what Kafka before 4.1 left there
         gone.append((record.ConsumerGroupMetadataKey(self.id), None))
         return gone
 
@@ -410,7 +413,7 @@ class ConsumerGroup:
         before = self._member_for(draft, request, member_id)
         bump = self._update_member(draft, before, request, topics, now)
         self._refresh(draft, topics, now, bump=bump)
-        self._retarget(draft, topics)
+        self._retarget(draft, topics, now)
         timers = self._reconcile(draft, member_id, request)
         timers.append(_session(member_id, limits))
         after = draft.group.members[member_id]
@@ -545,7 +548,7 @@ class ConsumerGroup:
         elif self.epoch == 0:
             draft.put_epoch(FIRST_EPOCH, metadata_hash)
 
-    def _retarget(self, draft: "_Draft", topics: Topics) -> None:
+    def _retarget(self, draft: "_Draft", topics: Topics, now: Millis) -> None:
         group = draft.group
         if group.epoch <= group.target_epoch:
             return
@@ -565,7 +568,7 @@ class ConsumerGroup:
         for member_id in sorted(targets):
             if draft.group.target.get(member_id) != targets[member_id]:
                 draft.put_target(member_id, targets[member_id])
-        draft.put_target_epoch(group.epoch)
+        draft.put_target_epoch(group.epoch, now)
 
     def _reconcile(self, draft: "_Draft", member_id: str, request: Heartbeat) -> list[Arm | Cancel]:
         group = draft.group
@@ -698,10 +701,12 @@ class _Draft:
         )
         self.put(record.ConsumerGroupTargetAssignmentMemberKey(self.group.id, member_id), value)
 
-    def put_target_epoch(self, epoch: int) -> None:
+    def put_target_epoch(self, epoch: int, now: Millis) -> None:
         self.put(
             record.ConsumerGroupTargetAssignmentMetadataKey(self.group.id),
-            record.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch),
+            record.ConsumerGroupTargetAssignmentMetadataValue(
+                assignment_epoch=epoch, assignment_timestamp=now
+            ),
         )
 
     def put_current(self, member: ConsumerMember) -> None:

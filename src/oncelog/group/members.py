@@ -58,8 +58,8 @@ class ConsumerMember:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
     def moved_to(self, epoch: int) -> "ConsumerMember":
-        """The same member in another epoch; it remembers the one before."""
-        return self if epoch == self.epoch else replace(self, epoch=epoch, previous_epoch=self.epoch)
+        """The same member one step on; it remembers the epoch before, also where that is the same."""
+        return replace(self, epoch=epoch, previous_epoch=self.epoch)
 
     def assignment_epoch(self, topic: TopicId, partition: int) -> int | None:
         """Since when the member holds this partition; None if it does not."""

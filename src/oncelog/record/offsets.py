@@ -310,7 +310,8 @@ _MEMBER_METADATA: Final = Structure(
         *fields(("client_host", "string"), ("subscribed_topic_names", "[]string")),
         *fields(("subscribed_topic_regex", "string?"), ("rebalance_timeout_ms", "int32")),
         *fields(("server_assignor", "string?")),
-        Field("classic_member_metadata", "structure?", tag=0, structure=_CLASSIC_MEMBER),
+        # Kafka writes the null too: without the tag it would take the member for one of the classic protocol
+        Field("classic_member_metadata", "structure?", tag=0, default=..., structure=_CLASSIC_MEMBER),
     ),
 )
 _TARGET_EPOCH: Final = Structure(

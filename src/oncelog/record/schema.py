@@ -61,8 +61,11 @@ def encode(structure: Structure, value: Any, version: int, flexible: int) -> byt
         elif content != field.default:
             piece: list[bytes] = []
             if field.structure is not None and not field.kind.startswith("[]"):
-                piece.append(b"\x01")  # a nullable structure says first that it is there
-            _encode_field(piece, field, field.kind, content, version, flexible)
+                piece.append(
+                    b"\0" if content is None else b"\x01"
+                )  # a nullable structure says if it is there
+            if content is not None or field.structure is None:
+                _encode_field(piece, field, field.kind, content, version, flexible)
             packed = b"".join(piece)
             tagged.append(encode_unsigned(field.tag) + encode_unsigned(len(packed)) + packed)
     if version >= flexible:
@@ -145,7 +148,7 @@ class _Reader:
         return structure.type(**found)
 
     def tagged(self, field: Field) -> Any:
-        if field.structure is not None and not field.kind.startswith("[]") and self.take(1) == b"\xff":
+        if field.structure is not None and not field.kind.startswith("[]") and self.take(1) != b"\x01":
             return None
         return self.field(field, field.kind)
 
