@@ -93,7 +93,7 @@ class Oracle:
         self._own_dir = data_dir is None
         self.dir = data_dir or Path(tempfile.mkdtemp(prefix="oracle-"))
         ports = free_ports(2)
-        self.port = ports[0] if port is None else port
+        self.port = port or ports[0]
         self.controller_port = ports[1]
         self.properties = {**SINGLE_NODE, **(properties or {}), **self._addresses()}
         self._process: subprocess.Popen[bytes] | None = None

@@ -298,6 +298,18 @@ func retention(ctx context.Context, admin *kadm.Client, topic string) (string, e
 	return "", fmt.Errorf("no retention.ms among the %d configs of %s", len(found[0].Configs), topic)
 }
 
+// eventually is what look sees once it is wanted, or after five seconds: Apache Kafka tells its changes a little later.
+func eventually[T comparable](look func() (T, error), wanted T) (T, error) {
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		seen, err := look()
+		if err != nil || seen == wanted || time.Now().After(deadline) {
+			return seen, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 func configs(ctx context.Context, admin *kadm.Client, topic string, seen event) (err error) {
 	if seen["retention"], err = retention(ctx, admin, topic); err != nil {
 		return err
@@ -311,7 +323,7 @@ func configs(ctx context.Context, admin *kadm.Client, topic string, seen event) 
 	if altered[0].Err != nil {
 		return altered[0].Err
 	}
-	seen["retention altered"], err = retention(ctx, admin, topic)
+	seen["retention altered"], err = eventually(func() (string, error) { return retention(ctx, admin, topic) }, hour)
 	return err
 }
 
@@ -334,7 +346,7 @@ func deleted(ctx context.Context, admin *kadm.Client, topic string, seen event) 
 	if _, err := admin.UpdatePartitions(ctx, 5, topic); err != nil {
 		return err
 	}
-	seen["partitions"], err = partitions(ctx, admin, topic)
+	seen["partitions"], err = eventually(func() (int, error) { return partitions(ctx, admin, topic) }, 5)
 	return err
 }
 
@@ -364,11 +376,14 @@ func topics(ctx context.Context, admin *kadm.Client, topic string, seen event) e
 	if _, err := admin.DeleteTopic(ctx, topic); err != nil {
 		return err
 	}
-	listed, err := admin.ListTopics(ctx)
+	var err error
+	seen["topic listed after"], err = eventually(func() (bool, error) {
+		listed, err := admin.ListTopics(ctx)
+		return listed.Has(topic), err
+	}, false)
 	if err != nil {
 		return err
 	}
-	seen["topic listed after"] = listed.Has(topic)
 	brokers, err := admin.ListBrokers(ctx)
 	seen["cluster nodes"] = len(brokers)
 	return err

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.Admin;
@@ -233,6 +234,17 @@ public final class Client {
         return await(admin.listGroups().all()).stream().map(GroupListing::groupId).toList();
     }
 
+    /** What is seen once it is wanted, or after five seconds: Apache Kafka tells its changes a little later. */
+    private static Object eventually(Callable<Object> look, Object wanted) throws Exception {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
+        Object seen = look.call();
+        while (!seen.equals(wanted) && System.nanoTime() < deadline) {
+            Thread.sleep(50);
+            seen = look.call();
+        }
+        return seen;
+    }
+
     private Object admin(String topic, String group) throws Exception {
         Map<String, Object> seen = new TreeMap<>();
         try (Admin admin = newAdmin()) {
@@ -241,7 +253,7 @@ public final class Client {
             AlterConfigOp change =
                     new AlterConfigOp(new ConfigEntry("retention.ms", "3600000"), AlterConfigOp.OpType.SET);
             await(admin.incrementalAlterConfigs(Map.of(resource, List.of(change))).all());
-            seen.put("retention altered", config(admin, topic, "retention.ms"));
+            seen.put("retention altered", eventually(() -> config(admin, topic, "retention.ms"), "3600000"));
 
             TopicPartition first = new TopicPartition(topic, 0);
             seen.put("deleted up to", await(admin.deleteRecords(Map.of(first, RecordsToDelete.beforeOffset(5)))
@@ -250,8 +262,8 @@ public final class Client {
                     .partitionResult(first)).offset());
 
             await(admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(5))).all());
-            seen.put("partitions", await(admin.describeTopics(List.of(topic)).allTopicNames())
-                    .get(topic).partitions().size());
+            seen.put("partitions", eventually(() -> await(admin.describeTopics(List.of(topic)).allTopicNames())
+                    .get(topic).partitions().size(), 5));
 
             seen.put("group listed", groups(admin).contains(group));
             GroupState state = await(admin.describeConsumerGroups(List.of(group)).all()).get(group).groupState();
@@ -262,7 +274,7 @@ public final class Client {
             seen.put("group listed after", groups(admin).contains(group));
 
             await(admin.deleteTopics(List.of(topic)).all());
-            seen.put("topic listed after", await(admin.listTopics().names()).contains(topic));
+            seen.put("topic listed after", eventually(() -> await(admin.listTopics().names()).contains(topic), false));
             seen.put("cluster nodes", await(admin.describeCluster().nodes()).size());
         }
         return seen;

@@ -87,6 +87,17 @@ const partitionsOf = async (admin, topic) =>
 const newConsumer = groupId =>
   kafka.consumer({ groupId, sessionTimeout: 6000, heartbeatInterval: 300, rebalanceTimeout: 6000, maxWaitTimeInMs: 100 })
 
+// What `look` sees once it is wanted, or after five seconds: Apache Kafka tells its changes a little later.
+const eventually = async (look, wanted) => {
+  const deadline = Date.now() + 5000
+  let seen = await look()
+  while (seen !== wanted && Date.now() < deadline) {
+    await new Promise(resolve => setTimeout(resolve, 50))
+    seen = await look()
+  }
+  return seen
+}
+
 let member = null
 
 const verbs = {
@@ -183,14 +194,14 @@ const verbs = {
       seen.retention = await retention()
       const configEntries = [{ name: 'retention.ms', value: '3600000' }]
       await admin.alterConfigs({ resources: [{ type, name: topic, configEntries }] })
-      seen['retention altered'] = await retention()
+      seen['retention altered'] = await eventually(retention, '3600000')
 
       await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '5' }] })
       const offsets = await admin.fetchTopicOffsets(topic)
       seen.earliest = Number(offsets.find(each => each.partition === 0).low)
 
       await admin.createPartitions({ topicPartitions: [{ topic, count: 5 }] })
-      seen.partitions = await partitionsOf(admin, topic)
+      seen.partitions = await eventually(() => partitionsOf(admin, topic), 5)
 
       seen['group listed'] = (await groups()).includes(group)
       seen['group state'] = (await admin.describeGroups([group])).groups[0].state
@@ -200,7 +211,7 @@ const verbs = {
       seen['group listed after'] = (await groups()).includes(group)
 
       await admin.deleteTopics({ topics: [topic] })
-      seen['topic listed after'] = (await admin.listTopics()).includes(topic)
+      seen['topic listed after'] = await eventually(async () => (await admin.listTopics()).includes(topic), false)
       seen['cluster nodes'] = (await admin.describeCluster()).brokers.length
       return seen
     }),

@@ -5,7 +5,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from aiokafka import (
@@ -25,6 +25,17 @@ T = TypeVar("T")
 def told(record: Any) -> Told:
     n = dict(record.headers)["n"].decode()
     return (record.partition, record.offset, record.key.decode(), record.value.decode(), n)
+
+
+async def eventually(look: Callable[[], Awaitable[T]], wanted: T) -> T:
+    """What `look` sees once it is `wanted`, or after five seconds: Apache Kafka tells its changes a little later."""
+    seen = await look()
+    for _ in range(100):
+        if seen == wanted:
+            break
+        await asyncio.sleep(0.05)
+        seen = await look()
+    return seen
 
 
 class Listener(ConsumerRebalanceListener):
@@ -173,12 +184,15 @@ class Aio:
             entries = answers[0].resources[0][4]
             return next(entry[1] for entry in entries if entry[0] == name)
 
+        async def listed() -> bool:
+            return topic in await admin.list_topics()
+
         await admin.start()
         try:
             seen["retention"] = await config("retention.ms")
             change = ConfigResource(ConfigResourceType.TOPIC, topic, configs={"retention.ms": "3600000"})
             await admin.alter_configs([change])
-            seen["retention altered"] = await config("retention.ms")
+            seen["retention altered"] = await eventually(lambda: config("retention.ms"), "3600000")
 
             first = TopicPartition(topic, 0)
             deleted = await admin.delete_records({first: RecordsToDelete(5)})
@@ -189,7 +203,7 @@ class Aio:
             await consumer.stop()
 
             await admin.create_partitions({topic: NewPartitions(5)})
-            seen["partitions"] = await self._partitions(topic)
+            seen["partitions"] = await eventually(lambda: self._partitions(topic), 5)
 
             seen["group listed"] = group in [each[0] for each in await admin.list_consumer_groups()]
             described = await admin.describe_consumer_groups([group])
@@ -197,7 +211,7 @@ class Aio:
             seen["group offset"] = (await admin.list_consumer_group_offsets(group))[first].offset
 
             await admin.delete_topics([topic])
-            seen["topic listed after"] = topic in await admin.list_topics()
+            seen["topic listed after"] = await eventually(listed, False)
             seen["cluster nodes"] = len((await admin.describe_cluster())["brokers"])
         finally:
             await admin.close()

@@ -16,7 +16,7 @@ from kafka import (
 )
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic, OffsetSpec
 
-from tests.conformance.clients.python.program import LIMIT_S, Sent, Told, member_loop, run, say
+from tests.conformance.clients.python.program import LIMIT_S, Sent, Told, eventually, member_loop, run, say
 
 
 def told(record: Any) -> Told:
@@ -145,7 +145,7 @@ class KafkaPython:
             seen["retention"] = config("retention.ms")
             change = ConfigResource(ConfigResourceType.TOPIC, topic, configs={"retention.ms": "3600000"})
             admin.alter_configs([change])
-            seen["retention altered"] = config("retention.ms")
+            seen["retention altered"] = eventually(lambda: config("retention.ms"), "3600000")
 
             first = TopicPartition(topic, 0)
             seen["deleted up to"] = admin.delete_records({first: 5})[first]["low_watermark"]
@@ -153,7 +153,7 @@ class KafkaPython:
             seen["earliest"] = asked[first].offset
 
             admin.create_partitions({topic: NewPartitions(5)})
-            seen["partitions"] = len(admin.describe_topics([topic])[0]["partitions"])
+            seen["partitions"] = eventually(lambda: len(admin.describe_topics([topic])[0]["partitions"]), 5)
 
             seen["group listed"] = group in groups()
             seen["group state"] = admin.describe_groups([group])[group]["group_state"]
@@ -162,7 +162,7 @@ class KafkaPython:
             seen["group listed after"] = group in groups()
 
             admin.delete_topics([topic])
-            seen["topic listed after"] = topic in admin.list_topics()
+            seen["topic listed after"] = eventually(lambda: topic in admin.list_topics(), False)
             seen["cluster nodes"] = len(admin.describe_cluster()["brokers"])
         finally:
             admin.close()

@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.conformance.clients.python.program import LIMIT_S, Sent, Told, member_loop, run, say
+from tests.conformance.clients.python.program import LIMIT_S, Sent, Told, eventually, member_loop, run, say
 
 
 def told(message: Message) -> Told:
@@ -155,7 +155,7 @@ class Librdkafka:
         change = ConfigEntry("retention.ms", "3600000", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[change])
         admin.incremental_alter_configs([resource])[resource].result(LIMIT_S)
-        seen["retention altered"] = config("retention.ms")
+        seen["retention altered"] = eventually(lambda: config("retention.ms"), "3600000")
 
         first = TopicPartition(topic, 0, 5)
         seen["deleted up to"] = (
@@ -165,7 +165,9 @@ class Librdkafka:
         seen["earliest"] = next(iter(asked.values())).result(LIMIT_S).offset
 
         admin.create_partitions([NewPartitions(topic, 5)])[topic].result(LIMIT_S)
-        seen["partitions"] = len(admin.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions)
+        seen["partitions"] = eventually(
+            lambda: len(admin.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions), 5
+        )
 
         seen["group listed"] = group in groups()
         state = admin.describe_consumer_groups([group])[group].result(LIMIT_S).state
@@ -177,7 +179,9 @@ class Librdkafka:
         seen["group listed after"] = group in groups()
 
         admin.delete_topics([topic])[topic].result(LIMIT_S)
-        seen["topic listed after"] = topic in admin.list_topics(timeout=LIMIT_S).topics
+        seen["topic listed after"] = eventually(
+            lambda: topic in admin.list_topics(timeout=LIMIT_S).topics, False
+        )
         seen["cluster nodes"] = len(admin.describe_cluster().result(LIMIT_S).nodes)
         return seen
 

@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -46,6 +47,14 @@ def run(make: Callable[[str], Program]) -> None:
         else:
             say("done", answer=answer)
     program.leave()
+
+
+def eventually(look: Callable[[], Any], wanted: Any) -> Any:
+    """What `look` sees once it is `wanted`, or after five seconds: Apache Kafka tells its changes a little later."""
+    deadline = time.monotonic() + 5
+    while (seen := look()) != wanted and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return seen
 
 
 def member_loop(
