@@ -250,6 +250,36 @@ def test_rec_7_duplicates_are_known_after_a_restart(how: str, known: int) -> Non
         assert len(world.values()) == 8
 
 
+def test_rec_7_the_cache_of_a_transactional_producer_outlives_its_marker() -> None:
+    world = World().start()
+    world.topic()
+    sent: list[bytes] = []
+    for sequence in range(3):
+        sent.append(
+            batch_of(
+                str(sequence),
+                now=world.clock.wall_ms(),
+                producer_id=5,
+                producer_epoch=0,
+                base_sequence=sequence,
+                transactional=True,
+            )
+        )
+        world.put_verified(sent[-1])
+    world.settle(100)
+    end = world.part().append_marker(
+        producer_id=5, producer_epoch=0, coordinator_epoch=0, commit=True, transaction_version=1
+    )
+    assert isinstance(world.run(end), Appended)
+    before = world.part().state.producers[5].as_tuple()
+    world.stop()
+    world.again()
+    assert world.part().state.producers[5].as_tuple() == before
+    again = world.send(sent[0])
+    assert isinstance(again, Appended)
+    assert (again.duplicate, again.base_offset) == (True, 0)
+
+
 def test_rec_4_a_broken_snapshot_is_dropped_and_the_log_replayed() -> None:
     world = World().start()
     world.topic()

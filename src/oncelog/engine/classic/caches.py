@@ -54,6 +54,9 @@ def restore_caches(state: LogState, data: bytes) -> None:
         batches = [CachedBatch._make(batch) for batch in BATCH.iter_unpack(data[at:end])]
         at = end
         producer = state.producers.get(producer_id)
-        if producer is not None and producer.epoch == epoch and list(producer.batches) == batches[-1:]:
+        if producer is None or producer.epoch != epoch or not producer.batches or not batches:
+            continue
+        # All but the time, which in a snapshot may be that of a marker behind the batch.
+        if producer.batches[-1][:-1] == batches[-1][:-1]:
             producer.batches.clear()
             producer.batches.extend(batches[-CACHED_BATCHES:])
