@@ -2,7 +2,7 @@
 
 v0-v2  one member, its error at the top      v3  many members, by member id or instance id, an error for each
 v4  flexible                                 v5  reason
-Left out: authorization.
+Members of a KIP-848 group are put out by it too, as an administrator does. Left out: authorization.
 """
 
 from typing import Final
