@@ -17,6 +17,7 @@ import resource
 import struct
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ import psutil
 
 from bench import raw
 from oncelog.client.address import parse_address
+from oncelog.client.admin import Admin
+from oncelog.client.cluster import Cluster
 from oncelog.client.easy import create_topic
 from oncelog.client.session import Connection
 from oncelog.protocol.header import request_frame
@@ -387,13 +390,103 @@ def large_log(
     return figures
 
 
+# Serving while a log is cleaned
+
+
+def probe(door: Connection, topic: str, until: Callable[[], bool]) -> list[float]:
+    """Milliseconds of one Produce and one Fetch of it, one after another."""
+    took: list[float] = []
+    offset = 0
+    while not until():
+        begun = time.monotonic()
+        answer = door.send(produce_request({(topic, 0): batch_of("probe")}), ProduceResponse, PRODUCE_VERSION)
+        offset = answer.responses[0].partition_responses[0].base_offset
+        if not fetch(door, [(topic, 0)], offset=offset)[topic, 0]:
+            raise RuntimeError(f"wanted the record at {offset}, found nothing")
+        took.append((time.monotonic() - begun) * 1000)
+    return took
+
+
+class Noise(threading.Thread):
+    """How long this machine keeps a thread waiting that wanted to sleep 1 ms: what nobody can be blamed for."""
+
+    def __init__(self) -> None:
+        super().__init__(name="noise", daemon=True)
+        self.late_ms: list[float] = []
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        while not self.done.is_set():
+            begun = time.monotonic()
+            time.sleep(0.001)
+            self.late_ms.append((time.monotonic() - begun - 0.001) * 1000)
+
+
+def spread(measured: Measured, name: str, took: list[float]) -> None:
+    took = sorted(took)
+    for word, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)):
+        measured.note(f"{name} {word}, ms", took[min(int(len(took) * share), len(took) - 1)])
+
+
+def fill_keys(bootstrap: str, topic: str, size_bytes: int, keys: int) -> int:
+    """Records of 1,000 bytes in batches of 16, keys again and again; the number of records."""
+    value = os.urandom(1000)
+    count = size_bytes // 1000
+    with connect(bootstrap) as door:
+        for at in range(0, count, 1600):
+            now = time.time_ns() // 1_000_000
+            for first in range(at, min(at + 1600, count), 16):
+                records = [
+                    NewRecord(b"%d" % (number * 7919 % keys), value, now)
+                    for number in range(first, first + 16)
+                ]
+                door.send(
+                    produce_request({(topic, 0): build_batch(records)}), ProduceResponse, PRODUCE_VERSION
+                )
+    return count
+
+
+def cleaning(broker: ServedBroker, size_bytes: int, *, say: Say = print) -> Figures:
+    """A loop of Produce and Fetch beside the cleaning of a log. The broker must look for work every 100 ms."""
+    figures = Figures(f"serving while a log of {size_bytes / 1e6:.0f} MB is cleaned")
+    measured = Measured(figures, broker, say)
+    create_topic(broker.bootstrap, "probe", partitions=1)
+    create_topic(broker.bootstrap, "dirty", partitions=1, configs={"segment.bytes": str(size_bytes // 5)})
+    fill_keys(broker.bootstrap, "dirty", size_bytes, keys=max(size_bytes // 20_000, 1))
+    with connect(broker.bootstrap) as door, Cluster(broker.bootstrap) as cluster:
+        rest = time.monotonic() + 5
+        spread(measured, "round trip at rest", probe(door, "probe", lambda: time.monotonic() > rest))
+        noise = Noise()
+        noise.start()
+        cpu = measured.cpu_seconds()
+        begun = time.monotonic()
+        Admin(cluster).set_topic_settings("dirty", {"cleanup.policy": "compact"})
+
+        def is_clean() -> bool:
+            return "cleaner.done partition=dirty-0" in broker.said() or time.monotonic() - begun > 300
+
+        took = probe(door, "probe", is_clean)
+        measured.note("cleaning, s", time.monotonic() - begun)
+        after = measured.cpu_seconds()
+        assert cpu is not None
+        assert after is not None
+        measured.note("cleaning and probes, broker CPU s", after - cpu)
+        noise.done.set()
+        noise.join()
+        spread(measured, "round trip while cleaning", took)
+        spread(measured, "lateness of a thread that sleeps 1 ms, meanwhile,", noise.late_ms)
+    sizes = [path.stat().st_size for path in (broker.data_dir / "dirty-0").glob("*.log")]
+    measured.note("left, MB", sum(sizes) / 1e6)
+    return figures
+
+
 # All of it
 
 
 @contextmanager
-def fresh(durability: str) -> Generator[ServedBroker]:
+def fresh(durability: str, settings: Mapping[str, str] | None = None) -> Generator[ServedBroker]:
     with tempfile.TemporaryDirectory(prefix="oncelog-scale-") as folder:
-        broker = ServedBroker(Path(folder) / "data", durability=durability)
+        broker = ServedBroker(Path(folder) / "data", durability=durability, settings=settings)
         with broker:
             yield broker
 
@@ -410,6 +503,8 @@ def measure(share: float, durability: str, say: Say) -> dict[str, Any]:
         found.append(partitions(broker, count, topics=count, used=used, say=say))
     with fresh(durability) as broker:
         found.append(large_log(broker, large, say=say))
+    with fresh(durability, {"log.cleaner.backoff.ms": "100"}) as broker:
+        found.append(cleaning(broker, int(100_000_000 * share), say=say))
     return {
         "machine": {
             "cores": os.cpu_count(),
