@@ -163,13 +163,14 @@ class ClassicEngine:
                 recovery_point=partition.recovery_point,
                 leader_epoch=partition.leader_epoch,
             )
-            if found.changed or (self._store.power and found.unsynced):
+            unsynced += found.closed
+            if found.changed or found.closed or (self._store.power and found.unsynced):
                 directories.append(partition.directory)
             if self._store.power:
                 # All of it is served as durable from now on, so it must be: after kill -9 it may not yet.
                 unsynced += [segment.log for segment in found.unsynced]
                 found.unsynced = []
-                partition.recovery_point = found.state.log_end_offset
+                partition.durable_offset = found.state.log_end_offset
             partition.adopt(found)
             await slices.rest()
         await self._sync(unsynced)

@@ -87,7 +87,7 @@ class ClassicPartition:
         self.leader_epoch = leader_epoch
         self.directory = f"{topic}-{index}"
         self.at = TopicPartition(topic, index)
-        self.recovery_point = recovery_point
+        self.durable_offset = recovery_point  # all below it was synced
         self.stored_log_start = log_start_offset
         self.loaded = False
         self.deleted = False
@@ -114,6 +114,9 @@ class ClassicPartition:
         self._flush_armed = False
         self._tasks: dict[Future[None], None] = {}
         self._settling = Turn()
+        self._unsettled: dict[
+            int, None
+        ] = {}  # bases of segments behind one whose indexes are not durable yet
         self.set_config(config)
 
     def set_config(self, config: TopicConfig) -> None:
@@ -132,6 +135,13 @@ class ClassicPartition:
         if not self.loaded:
             self.adopt(load(self._store, self.directory, log_start_offset=self.stored_log_start))
         return self._state
+
+    @property
+    def recovery_point(self) -> int:
+        """Where recovery may begin to doubt. It looks at the whole segment that holds this offset."""
+        if self._unsettled:
+            return min(self.durable_offset, next(iter(self._unsettled)) - 1)
+        return self.durable_offset
 
     @property
     def log_start_offset(self) -> int:
@@ -332,6 +342,7 @@ class ClassicPartition:
             self._snapshots.append(base_offset)
             epochs = encode_leader_epochs(self._epochs).encode()
             self._epochs_kept = True
+            self._unsettled[base_offset] = None
             self.background(self._settle(old, files, base_offset, snapshot, epochs), "roll")
         segment = Segment(store.disk, store.cache, self.directory, base_offset, created_ms=now)
         segment.create()
@@ -358,7 +369,9 @@ class ClassicPartition:
                 write_file(disk, f"{self.directory}/{LEADER_EPOCHS}", epochs)
 
             await self._store.loop.in_thread(keep)
-            self.recovery_point = max(self.recovery_point, base_offset)
+            self.durable_offset = max(self.durable_offset, base_offset)
+            del self._unsettled[base_offset]
+            self._unsynced.pop(old, None)
             self._drop_snapshots()
 
     def background(self, work: Coroutine[Any, Any, None], name: str) -> Future[None]:
@@ -432,7 +445,7 @@ class ClassicPartition:
     def end_sync(self) -> None:
         if self.deleted:
             return
-        self.recovery_point = max(self.recovery_point, self._sync_target)
+        self.durable_offset = max(self.durable_offset, self._sync_target)
         if self._sync_target > self._state.high_watermark:
             advance_high_watermark(self._state, self._sync_target)
             self._notify()
@@ -744,7 +757,7 @@ class ClassicPartition:
         files = [segment.log for segment in self._unsynced]
         self._unsynced = {}
         self._chores.clear()
-        self.recovery_point = state.log_end_offset
+        self.durable_offset = state.log_end_offset
         active = self._active
         small = active is None or (len(self._segments) == 1 and active.size <= SMALL_BYTES)
         if active is not None and not small:

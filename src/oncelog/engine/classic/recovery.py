@@ -61,6 +61,9 @@ class Loaded:
     epochs: list[LeaderEpoch] | None  # None: there is no file, or it cannot be read
     snapshots: list[int]
     unsynced: list[Segment] = field(default_factory=list[Segment])  # holds bytes that nobody may have synced
+    closed: list[File] = field(
+        default_factory=list[File]
+    )  # of segments behind which the next start may begin
     changed: bool = False  # files came or went: the directory wants a sync
     epochs_kept: bool = False  # there is a file of leader epochs, which must not fall behind
     recovered: bool = False  # batch by batch: the index files may be behind the log
@@ -133,13 +136,15 @@ def recover(
                 take_snapshot(directory, state).write(store.disk)
                 found.snapshots.append(state.log_end_offset)
         cut = _recover_segment(segment, found, epochs, config, recovery_point, leader_epoch)
-        if segment.size and state.log_end_offset > recovery_point:
+        if cut or (segment.size and state.log_end_offset > recovery_point):
+            # A cut too: undone by a power cut it would leave the torn end in the middle of the log.
             found.unsynced.append(segment)
         if cut:
             whole = at + 1
             break
         if at + 1 < len(segments):
-            segment.write_indexes()
+            # The next start will not look at it again, so all of it must be durable before the recovery point moves on.
+            found.closed += [segment.log, *segment.write_indexes()]
             segment.retire()
     if state.log_end_offset < recovery_point:
         raise CorruptLog(

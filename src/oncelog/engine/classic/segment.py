@@ -9,8 +9,11 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import lt
 from typing import Final, NamedTuple
 
+from oncelog.engine.classic.checkpoints import write_file
 from oncelog.errors import CorruptLog
 from oncelog.ports import Bytes, Disk, File
 from oncelog.record import aborted as aborted_index
@@ -77,6 +80,10 @@ def _unpack_times(data: bytes) -> "tuple[array[int], array[int]]":
     halves = array("I", bytes(8 * len(high)))
     halves[0::2], halves[1::2] = (low, high) if LITTLE_ENDIAN else (high, low)
     return array("q", halves.tobytes()), words[2::3]
+
+
+def _rises(numbers: "array[int]") -> bool:
+    return all(map(lt, numbers, islice(numbers, 1, None)))
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -271,6 +278,14 @@ class Segment:
             written.append(self._disk.open(self.path(TRANSACTION_INDEX)))
         return written
 
+    def _keep_indexes(self) -> None:
+        """Replaces the index files for good: no later recovery looks at this segment again. Blocks, but it is rare."""
+        offsets = self.offsets
+        assert offsets is not None
+        self._note_time()
+        write_file(self._disk, self.path(OFFSET_INDEX), _pack_offsets(offsets, self.positions))
+        write_file(self._disk, self.path(TIME_INDEX), _pack_times(self.times, self.time_offsets))
+
     def _rewrite(self, suffix: str, data: bytes) -> File:
         file = self._disk.open(self.path(suffix), create=True)
         if file.size() > len(data):
@@ -321,15 +336,15 @@ class Segment:
         if len(data) % offset_index.ENTRY_BYTES:
             raise CorruptLog(f"{self.path(OFFSET_INDEX)} has {len(data)} bytes, wanted a multiple of 8")
         offsets, positions = _unpack_offsets(data)
-        if positions and positions[-1] >= self.size:
+        if positions and (positions[-1] >= self.size or not _rises(offsets) or not _rises(positions)):
             raise CorruptLog(f"{self.path(OFFSET_INDEX)} does not fit a log of {self.size} bytes")
         data = self._read_file(TIME_INDEX)
         data = data[: time_index.used_bytes(data)]
         if len(data) % time_index.ENTRY_BYTES:
             raise CorruptLog(f"{self.path(TIME_INDEX)} has {len(data)} bytes, wanted a multiple of 12")
         times, time_offsets = _unpack_times(data)
-        if times and not -1 <= times[0] <= times[-1]:
-            raise CorruptLog(f"{self.path(TIME_INDEX)} goes from {times[0]} to {times[-1]}")
+        if times and (times[0] < -1 or not _rises(times)):
+            raise CorruptLog(f"{self.path(TIME_INDEX)} does not rise from {times[0]} to {times[-1]}")
         self.offsets, self.positions, self.times, self.time_offsets = offsets, positions, times, time_offsets
         self.max_timestamp = times[-1] if times else -1
         self.max_timestamp_offset = self.base_offset + time_offsets[-1] if times else -1
@@ -352,7 +367,7 @@ class Segment:
         for header, position in self.walk(0, self.size):
             self.index_batch(position, header.size, header.last_offset, header.max_timestamp, interval)
         if self.size > SMALL_BYTES:
-            self.write_indexes()
+            self._keep_indexes()
         if not active:
             self.retire()
 
