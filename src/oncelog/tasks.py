@@ -237,8 +237,9 @@ class Turns:
                 self._waiting.remove(turn)
             raise
 
-    async def __aexit__(self, *_: object) -> None:
-        self._pass_on()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not GeneratorExit:  # else the collector found a coroutine whose loop is gone: nobody may be woken
+            self._pass_on()
 
     def _pass_on(self) -> None:
         if self._waiting:

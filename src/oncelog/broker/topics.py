@@ -5,17 +5,15 @@ checked still holds when the engine is asked.
 """
 
 import re
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final
 
 from oncelog.config import BrokerConfig, TopicConfig, read_topic_config
 from oncelog.engine.port import Engine, Topic
 from oncelog.errors import BadConfig, ErrorCode
 from oncelog.model import INTERNAL_TOPICS
-from oncelog.tasks import Future
+from oncelog.tasks import Turns
 
 NAME_LIMIT_CHARS: Final = 249
 LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
@@ -97,40 +95,6 @@ def assignment_refusal(brokers: Sequence[int], node_id: int) -> Refusal | None:
                 f"The manual partition assignment includes the broker {broker} more than once.",
             )
     return None
-
-
-class Turns:
-    """`async with turns:` lets one in at a time, in the order of asking."""
-
-    def __init__(self) -> None:
-        self._taken = False
-        self._waiting: deque[Future[None]] = deque()
-
-    async def __aenter__(self) -> None:
-        if not self._taken:
-            self._taken = True
-            return
-        turn: Future[None] = Future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except BaseException:  # cancelled: the turn goes to the next, if it was ours already
-            if turn.done():
-                self._pass_on()
-            else:
-                self._waiting.remove(turn)
-            raise
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._pass_on()
-
-    def _pass_on(self) -> None:
-        if self._waiting:
-            self._waiting.popleft().set_result(None)
-        else:
-            self._taken = False
 
 
 class Topics:
