@@ -60,7 +60,7 @@ class Story:
         world.topic(
             configs={
                 "segment.bytes": str(self.random.choice([1024, 3000, 10**6])),
-                "index.interval.bytes": "300",
+                "index.interval.bytes": str(self.random.choice([0, 300])),
             }
         )
         for _ in range(LIVES):
@@ -144,6 +144,11 @@ class Story:
             )
         identities = [(producer_id, sequence) for producer_id, sequence, _ in found.values()]
         assert len(identities) == len(set(identities))
+        for offset in self.random.sample(
+            offsets, min(len(offsets), 10)
+        ):  # through the indexes of old segments
+            position, header = next(batches(self.world.read(offset, max_bytes=1).records))
+            assert (position, header.base_offset) == (0, offset)
         for offset, value in self.seen.items():
             assert found[offset][2] == value
 
