@@ -238,7 +238,8 @@ class Turns:
             raise
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not GeneratorExit:  # else the collector found a coroutine whose loop is gone: nobody may be woken
+        # At GeneratorExit the collector found a coroutine whose loop is gone: nobody may be woken.
+        if kind is not GeneratorExit:
             self._pass_on()
 
     def _pass_on(self) -> None:
