@@ -347,3 +347,17 @@ def test_txnindex_only_where_there_are_entries() -> None:
     world = filled()
     clean(world)
     assert not [name for name in world.disk.list("t-0") if name.endswith(TRANSACTION_INDEX)]
+
+
+def test_a_damaged_batch_is_not_rewritten_with_a_good_crc() -> None:
+    world = compacted()
+    for number in range(40):
+        put(world, f"k{number % 3}", "v" * 40)
+    roll(world)
+    segment = world.part().segments[0]
+    before = len(world.part().segments)
+    file = world.disk.open(segment.path(".log"))
+    file.write_at(90, b"\xff")
+    clean(world)
+    assert len(world.part().segments) == before
+    assert file.read(90, 1) == b"\xff"  # as it was: the damage is still there to be seen

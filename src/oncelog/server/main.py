@@ -60,6 +60,7 @@ class Server:
             else RealDisk(options.data_dir, self.loop, open_files_limit=shares().files)
         )
         self.engine = ClassicEngine(self.disk, self.loop, self.clock, chance, config)
+        self.engine.failed.add_callback(lambda failed: self._fail(failed.result()))
         self.broker = Runtime(
             engine=self.engine,
             config=config,

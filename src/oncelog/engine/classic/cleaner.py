@@ -29,7 +29,7 @@ from oncelog.engine.classic.store import Store
 from oncelog.errors import CorruptBatch, CorruptLog
 from oncelog.log.compaction import CleanRange, Round, choose_range, group_segments, last_records
 from oncelog.ports import Clock, File
-from oncelog.record.batch import HEADER_BYTES, BatchHeader, read_header
+from oncelog.record.batch import HEADER_BYTES, BatchHeader, check_crc, read_header
 from oncelog.tasks import sleep
 
 log = logging.getLogger("oncelog.engine")
@@ -242,7 +242,10 @@ class _Reader:
                     raise CorruptLog(
                         f"{self._path} at position {self._position + at}: found a batch of {size} bytes"
                     )
-                yield memoryview(chunk)[at : at + size], header
+                batch = memoryview(chunk)[at : at + size]
+                if not check_crc(batch, header):  # rewriting it would put a good CRC over bad bytes
+                    raise CorruptLog(f"{self._path} at position {self._position + at}: a batch fails its CRC")
+                yield batch, header
                 at += size
                 count += 1
                 if count >= SLICE_BATCHES or clock.monotonic_ms() - began >= SLICE_MS:

@@ -23,7 +23,7 @@ from oncelog.engine.classic.cleaner import Cleaner, worth_cleaning
 from oncelog.engine.classic.metadata import Journal, Metadata, TopicEntry, topic_entry
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.recovery import Loaded, recover
-from oncelog.engine.classic.store import SYNC_FILES, Slices, Store, Turn, settled
+from oncelog.engine.classic.store import SYNC_FILES, Slices, Store, settled
 from oncelog.engine.port import Partition, Topic
 from oncelog.errors import BadConfig, CorruptLog, OncelogError
 from oncelog.log.compaction import CleanRange
@@ -37,7 +37,7 @@ from oncelog.record.checkpoints import (
     encode_partition_metadata,
     encode_uuid,
 )
-from oncelog.tasks import Future, Loop, Timer
+from oncelog.tasks import Future, Loop, Timer, Turns
 
 log = logging.getLogger("oncelog.engine")
 
@@ -62,8 +62,8 @@ class ClassicEngine:
         self._topics: dict[str, Topic] = {}
         self._by_id: dict[TopicId, Topic] = {}
         self._partitions: dict[TopicPartition, ClassicPartition] = {}
-        self._changing = Turn()  # topics
-        self._keeping = Turn()  # checkpoint files
+        self._changing = Turns()  # topics
+        self._keeping = Turns()  # checkpoint files
         self._kept: dict[str, dict[TopicPartition, int]] = {}
         self._cleaned: dict[TopicPartition, int] = {}
         self._timers: dict[str, Timer] = {}

@@ -21,7 +21,7 @@ from oncelog.engine.classic.recovery import (
     take_snapshot,
 )
 from oncelog.engine.classic.segment import MOST_OFFSETS, SMALL_BYTES, Segment
-from oncelog.engine.classic.store import Store, Turn, settled
+from oncelog.engine.classic.store import Store, settled
 from oncelog.engine.port import AbortedTransaction, Appended, OffsetAt, ProducerView, Read, Refused
 from oncelog.errors import ErrorCode, StorageFault
 from oncelog.log.aborted import aborted_in
@@ -54,7 +54,7 @@ from oncelog.record.batch import (
 )
 from oncelog.record.checkpoints import LeaderEpoch, encode_leader_epochs
 from oncelog.record.marker import MARKER_BYTES, Marker, encode_marker
-from oncelog.tasks import Future, resolved
+from oncelog.tasks import Future, Turns, resolved
 
 HEAD: Final = Struct(
     ">qii"
@@ -113,7 +113,7 @@ class ClassicPartition:
         self._unsynced_records = 0
         self._flush_armed = False
         self._tasks: dict[Future[None], None] = {}
-        self._settling = Turn()
+        self._settling = Turns()
         self._unsettled: dict[
             int, None
         ] = {}  # bases of segments behind one whose indexes are not durable yet

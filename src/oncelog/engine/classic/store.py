@@ -1,6 +1,5 @@
 """What all partitions of one engine share: the doors, the settings, and the group commit."""
 
-from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
@@ -137,28 +136,6 @@ def settled(future: Future[Any]) -> Future[None]:
     done: Future[None] = Future()
     future.add_callback(lambda _: done.set_result(None))
     return done
-
-
-class Turn:
-    """Lets one coroutine at a time through, in the order in which they came: `async with turn:`."""
-
-    def __init__(self) -> None:
-        self._taken = False
-        self._waiting: deque[Future[None]] = deque()
-
-    async def __aenter__(self) -> None:
-        if self._taken:
-            mine: Future[None] = Future()
-            self._waiting.append(mine)
-            await mine
-        self._taken = True
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is GeneratorExit:
-            return  # the collector found a coroutine whose loop is gone: nobody may be woken, at a random moment at that
-        self._taken = bool(self._waiting)
-        if self._waiting:
-            self._waiting.popleft().set_result(None)
 
 
 class Slices:
