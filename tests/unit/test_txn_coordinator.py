@@ -46,7 +46,6 @@ def test_tx_15_a_timeout_aborts_and_fences_b35(server_version: int) -> None:
         broker_of(target).clock.advance(29)
         assert one.state().startswith("Ongoing")
         broker_of(target).clock.advance(12)  # the next look is at most 10 s later
-        one.wait()
         assert one.state() == "CompleteAbort (P,1)"
         assert one.produce(log, 1, version=9) == "INVALID_PRODUCER_EPOCH @-1"
         assert one.abort(0, version=3) == "PRODUCER_FENCED"
@@ -64,7 +63,6 @@ def test_tx_15_the_clock_is_not_refreshed_by_later_activity() -> None:
         assert one.produce(second, 0) == "NONE @0"
         assert one.produce(first, 1) == "NONE @1"
         broker_of(target).clock.advance(16)
-        one.wait()
         assert one.state() == "CompleteAbort (P,1)"
         one.connection.close()
 
@@ -434,6 +432,23 @@ def test_trap_3_everybody_hears_concurrent_transactions_while_markers_are_writte
         assert other.commit(0) == "NONE (P,1)"
         for each in (one, other):
             each.connection.close()
+
+
+@pytest.mark.parametrize("reply", ["complete", "prepared"])
+def test_trap_1_when_the_end_is_answered(reply: str) -> None:
+    with running({"end.txn.reply": reply}) as target:
+        log, one = target.partition(), Id(target)
+        one.produce(log, 0)
+        answers: list[str] = []
+        asking = threading.Thread(target=lambda: answers.append(one.commit()))
+        with broker_of(target).pause(at="before_marker") as held:
+            asking.start()
+            held.wait()
+            asking.join(5.0 if reply == "prepared" else 0.3)
+            assert answers == (["NONE (P,1)"] if reply == "prepared" else [])
+        asking.join()
+        assert answers == ["NONE (P,1)"]
+        one.connection.close()
 
 
 def test_complete_refuses_the_ended_epoch_from_the_moment_of_the_answer() -> None:
