@@ -4,6 +4,7 @@ What a network with retries and a client with time-outs do by chance (KAFKA-1775
 connection breaks, the broker's stays open, and the held request arrives on it when the test says so.
 """
 
+import select
 import socket
 import struct
 import threading
@@ -64,9 +65,12 @@ class LateProxy:
         """Sends the held EndTxn on its old connection; the error code of the broker's answer."""
         broker, frame = self._held.pop()
         version = struct.unpack(">h", frame[6:8])[0]
+        broker.settimeout(20)
         broker.sendall(frame)
         answer = read_frame(broker)
         broker.close()
+        if not answer:
+            raise AssertionError("the broker did not answer the late copy")
         at = (
             4 + 4 + (1 if version >= 3 else 0) + 4
         )  # length, correlation id, tags of the header, throttle time
@@ -107,27 +111,18 @@ class LateProxy:
             _shut(broker)
 
     def _to_client(self, client: socket.socket, broker: socket.socket, held: threading.Event) -> None:
-        while True:
-            broker.settimeout(0.05)
-            try:
-                peeked = broker.recv(1, socket.MSG_PEEK)
-            except TimeoutError:
-                if held.is_set():
-                    broker.settimeout(10)
-                    return  # what comes now is the answer to the copy, which the test reads
-                continue
-            except OSError:
-                return
-            if held.is_set() or not peeked:
-                broker.settimeout(10)
-                _shut(client)
-                return
-            broker.settimeout(10)
-            frame = read_frame(broker)
-            try:
+        try:
+            while not held.is_set():
+                ready, _, _ = select.select([broker], [], [], 0.02)
+                if not ready or held.is_set():
+                    continue  # once one is held, what the broker says is the answer to the copy: the test reads it
+                frame = read_frame(broker)
+                if not frame:
+                    break
                 client.sendall(frame)
-            except OSError:
-                return
+        except (OSError, ValueError):  # one side is gone
+            pass
+        _shut(client)
 
 
 def _shut(door: socket.socket) -> None:
