@@ -1,5 +1,7 @@
 """What the coordinator writes quickly is byte for byte what the general codecs write, and is read back the same (FMT-3)."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,6 +77,19 @@ def test_the_same_bytes_as_the_general_codec(txn: Txn) -> None:
 @given(txns())
 def test_read_back(txn: Txn) -> None:
     assert decode_txn(txn.transactional_id, encode_txn(txn, 1)) == txn
+
+
+@given(txns())
+def test_read_back_when_idle(txn: Txn) -> None:
+    """Nearly all ids of a start are like this, and take the short way."""
+    idle = replace(
+        txn,
+        partitions=(),
+        next_producer_id=ProducerId(-1),
+        next_producer_epoch=-1,
+        state=State.COMPLETE_COMMIT,
+    )
+    assert decode_txn(txn.transactional_id, encode_txn(idle, 1)) == idle
 
 
 @given(txns(), st.integers(0, 2**41).map(Millis))
