@@ -4,7 +4,11 @@ A hanging transaction is open in a partition while its coordinator knows nothing
 it is made by hand: in our broker by an append behind the coordinator's back, in Kafka by switching its verification off.
 """
 
+import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +18,7 @@ from oncelog.protocol.messages.produce import ProduceResponse
 from oncelog.record.batch import build_batch
 from oncelog.server.main import Server
 from tests.conformance.targets import chosen
-from tests.oracle import Oracle, run_java
+from tests.oracle import Oracle, complaints, dump_log, run_java
 from tests.oracle.tools import TRANSACTIONS, ToolFailed
 from tests.toolchains import Missing, java, leave_out
 from tests.vectors.play import Partition, Target, records
@@ -136,6 +140,84 @@ def test_find_and_abort_a_hanging_transaction_b59(target: Target) -> None:
         healthy.wait()
         aborted = log.fetch(0, isolation=1).aborted_transactions or []
         assert [(each.producer_id, each.first_offset) for each in aborted] == [(producer_id, 0)]
+
+
+STATE_RECORDS = """
+# id   status  epoch  partitions  began  TV   previous  next
+  new  0       0      null        no     -    P         -
+  new  1       0      [[0]]       yes    2    P         -
+  new  2       1      [[0]]       yes    2    P         -
+  new  4       1      []          yes    2    P         -
+  new  3       2      []          yes    2    P         -
+  new  5       2      []          yes    2    P         -
+  old  0       0      null        no     -    P         -
+  old  1       0      [[0]]       yes    -    P         -
+  old  3       0      [[0]]       yes    -    P         -
+  old  5       0      []          yes    -    P         -
+  old  0       1      null        no     -    P         -
+"""
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("kind", chosen())
+def test_fmt_3_fmt_6_state_records_as_kafkas_own_tool_reads_them(kind: str, tmp_path: Path) -> None:
+    """One id of either protocol; DumpLogSegments decodes what the coordinator wrote, ours and Kafka's alike."""
+    one_partition = {"transaction.state.log.num.partitions": "1"}
+    try:
+        java()
+        if kind == "kafka":
+            with Oracle(one_partition, heap="400m", data_dir=tmp_path) as kafka:
+                tell(Target(kind, kafka))
+        else:
+            with oncelog.Broker(data_dir=str(tmp_path / "data"), settings=one_partition) as broker:
+                tell(Target(kind, broker))
+    except Missing as why:
+        leave_out("kafka-dump-log", why)
+    text = dump_log(
+        tmp_path / "data" / "__transaction_state-0" / f"{0:020}.log", options=("--transaction-log-decoder",)
+    )
+    assert complaints(text) == []
+    pairs = re.findall(r'key: (\{"type":"0".*?\}) payload: (\{.*\})$', text, re.MULTILINE)
+    said = [state_record(json.loads(key)["data"], json.loads(payload)) for key, payload in pairs]
+    wanted = [
+        line.split() for line in STATE_RECORDS.splitlines() if line.strip() and not line.startswith("#")
+    ]
+    assert said == wanted
+
+
+def tell(target: Target) -> None:
+    log = target.partition()
+    with transaction(target, name="new") as one:
+        one.produce(log, 0)
+        one.commit()
+        one.wait()
+        one.abort()
+        one.wait()
+    with transaction(target, name="old") as one:
+        one.add([(log.topic, 0)])
+        one.abort(version=3)
+        one.wait()
+        one.init()
+
+
+def state_record(key: dict[str, str], payload: dict[str, Any]) -> list[str]:
+    data = payload["data"]
+    assert payload["version"] == "1"
+    assert data["transactionTimeoutMs"] == 60_000
+    assert data["transactionLastUpdateTimestampMs"] > 0
+    listed = data["transactionPartitions"]
+    partitions = "null" if listed is None else json.dumps([each["partitionIds"] for each in listed])
+    previous = {data["producerId"]: "P", None: "-"}.get(data.get("previousProducerId"), "another")
+    return [
+        key["transactionalId"],
+        str(data["transactionStatus"]),
+        str(data["producerEpoch"]),
+        partitions,
+        "yes" if data["transactionStartTimestampMs"] > 0 else "no",
+        str(data.get("clientTransactionVersion", "-")),
+        previous,
+        str(data.get("nextProducerId", "-")),
+    ]
 
 
 @pytest.mark.timeout(240)

@@ -233,6 +233,32 @@ def test_b27_retries_of_a_failing_init_bump_nothing() -> None:
         one.connection.close()
 
 
+def test_tx_8_a_fence_that_could_not_be_written_bumps_once() -> None:
+    """Kafka's hasFailedEpochFence: however often it is tried, the transaction ends with E+1."""
+    with running({"transaction.version": 1}) as target:
+        log, one = target.partition(), Id(target)
+        one.add([(log.topic, 0)])
+        with refusing(target, TRANSACTION_STATE, ErrorCode.NOT_ENOUGH_REPLICAS, 3):
+            assert {one.init() for _ in range(3)} == {"COORDINATOR_NOT_AVAILABLE"}
+        assert one.state() == f"Ongoing (P,0) {log.topic}-0"
+        assert one.init() == "CONCURRENT_TRANSACTIONS"
+        assert one.state() == "CompleteAbort (P,1)"
+        assert producers_of(target, log.topic)[one.producer_id].producer_epoch == 1
+        one.connection.close()
+
+
+def test_trap_13_producer_id_0_is_the_first_and_a_real_one() -> None:
+    with running() as target:
+        log, one = target.partition(), Id(target)
+        assert one.producer_id == 0
+        assert one.produce(log, 0) == "NONE @0"
+        assert one.abort() == "NONE (P,1)"
+        found = log.fetch(0, isolation=1).aborted_transactions or []
+        assert [(each.producer_id, each.first_offset) for each in found] == [(0, 0)]
+        assert broker_of(target).read(log.topic) == []
+        one.connection.close()
+
+
 def test_b34_a_first_write_that_failed_leaves_nothing_behind() -> None:
     with running(virtual_clock=True) as target:
         Id(target).connection.close()

@@ -13,7 +13,7 @@ import pytest
 import oncelog
 from oncelog.client.cluster import Backoff
 from oncelog.client.faults import error_name
-from oncelog.model import Acks, Millis, Producer, ProducerEpoch, ProducerId
+from oncelog.model import Acks, Millis, Producer, ProducerEpoch, ProducerId, coordinator_partition
 from oncelog.ports import File
 from oncelog.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -228,6 +228,43 @@ def test_crash_before_prepare_is_durable_leaves_it_ongoing() -> None:
         assert story.ask_again(commit=True) == "NONE (P,1)"
         story.check(commit=True)
         story.one.connection.close()
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+@pytest.mark.parametrize("version", [V3, V5], ids=["tv1", "tv2"])
+def test_an_answer_given_at_prepare_outlives_a_power_cut_tx_11(version: int, commit: bool) -> None:
+    """end.txn.reply=prepared: the client was told, and not one marker was written."""
+    with running({"end.txn.reply": "prepared"}, durability="power") as target:
+        story = Story(target, version)
+        broker = broker_of(target)
+        held = broker.pause(at="before_marker")
+        asked = story.one.commit(version=version) if commit else story.one.abort(version=version)
+        assert asked == ("NONE (P,1)" if version == V5 else "NONE")
+        held.wait()
+        broker.kill()
+        broker.start()
+        story.one.connection.close()
+        story.one.wait()
+        assert (
+            story.one.state() == f"Complete{'Commit' if commit else 'Abort'} (P,{1 if version == V5 else 0})"
+        )
+        story.check(commit=commit)
+        story.check_next()
+        story.one.connection.close()
+
+
+def test_the_number_of_offsets_partitions_is_the_topics_not_the_settings(tmp_path: Path) -> None:
+    """A start with another setting finds the topic as it was made."""
+    data = tmp_path / "data"
+    with running({"offsets.topic.num.partitions": 2}, data_dir=data) as target:
+        target.group_ready(GROUP).close()
+    with running({"offsets.topic.num.partitions": 7}, data_dir=data) as target:
+        topic, one = target.topic(), Id(target)
+        assert one.add_offsets(GROUP) == "NONE"
+        assert one.state() == f"Ongoing (P,0) __consumer_offsets-{coordinator_partition(GROUP, 2)}"
+        assert one.commit_offset(GROUP, topic) == "NONE"
+        assert one.commit(version=3) == "NONE"
+        one.connection.close()
 
 
 @pytest.mark.parametrize("server_version", [0, 1, 2])

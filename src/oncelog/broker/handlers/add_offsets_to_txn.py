@@ -16,7 +16,6 @@ from oncelog.model import (
     ProducerEpoch,
     ProducerId,
     TopicPartition,
-    coordinator_partition,
 )
 from oncelog.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from oncelog.txn.state import TV1
@@ -35,13 +34,8 @@ async def handle(
     producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
     if broker.is_late_copy(request.transactional_id, producer, context):
         return AddOffsetsToTxnResponse(error_code=ErrorCode.CONCURRENT_TRANSACTIONS)
-    at = coordinator_partition(request.group_id, broker.config.offsets_topic_num_partitions)
-    answer = await broker.transactions.add_partitions(
-        request.transactional_id,
-        producer,
-        [TopicPartition(CONSUMER_OFFSETS, at)],
-        TV1,
-    )
+    where = TopicPartition(CONSUMER_OFFSETS, broker.groups.partition_of(request.group_id))
+    answer = await broker.transactions.add_partitions(request.transactional_id, producer, [where], TV1)
     if answer is ErrorCode.PRODUCER_FENCED and context.version < FIRST_WITH_FENCED:
         answer = ErrorCode.INVALID_PRODUCER_EPOCH
     return AddOffsetsToTxnResponse(error_code=answer)
