@@ -72,7 +72,7 @@ messages: setup ## regenerate src/oncelog/protocol/messages from its definitions
 
 oracle: $(JAVA_STAMP) ## fetch and start a real Apache Kafka and run the tests that compare oncelog with it
 	@$(PY) -m tests.prepare
-	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/conformance
+	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/catalogue/test_peers.py tests/conformance
 
 conformance-franz-go: setup ## franz-go's own tests against oncelog; the passes kept here may only grow
 	@$(PY) -m tests.conformance.suites.franz_go $(ARGS)
