@@ -9,22 +9,15 @@ from itertools import count
 
 import pytest
 
-from oncelog.client.address import parse_address
 from oncelog.client.admin import Admin
-from oncelog.client.cluster import Backoff, Cluster
+from oncelog.client.cluster import Cluster
 from oncelog.client.easy import create_topic, read_all, write_all
-from oncelog.client.faults import RETRIABLE, RefusedByBroker
-from oncelog.client.session import Connection
-from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
-from oncelog.protocol.messages.describe_transactions import (
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    TransactionState,
-)
+from oncelog.protocol.messages.describe_transactions import TransactionState
 from tests.conformance import targets
 from tests.conformance.client import ClientFailed
 from tests.conformance.clients.python.transactional import END
+from tests.conformance.comeback import describe, kill_and_start
 from tests.conformance.transactional import CLIENTS, Program, Transactional, started
 from tests.oracle import Oracle
 from tests.processes import ServedBroker
@@ -34,7 +27,6 @@ from tests.vectors.play import Broker
 PARTITIONS = 2
 LONG_MS = 60_000
 SHORT_MS = 2_000
-RESTART_LIMIT_MS = 30_000
 LOOK_MS = 15_000
 GLANCE_MS = 700  # long enough to be given what is there, when nothing more is to come
 SETTINGS = {
@@ -85,21 +77,7 @@ class Stage:
 
     def restart(self) -> None:
         """kill -9, and the broker comes back with what it had acknowledged."""
-        self.broker.kill()
-        self.broker.start()
-        backoff = Backoff(RESTART_LIMIT_MS)
-        while not self.is_served() and backoff.wait():
-            pass
-
-    def is_served(self) -> bool:
-        """Apache Kafka answers before it leads its partitions, and not every client waits for a coordinator."""
-        try:
-            self.seen("uncommitted")
-        except RefusedByBroker as why:
-            if why.error not in RETRIABLE:
-                raise
-            return False
-        return self.describe(self.name).error_code == ErrorCode.NONE
+        kill_and_start(self.broker, [self.topic], [self.name])
 
     def close_topic(self) -> None:
         """Behind everything else stands a record by which a reader knows that there is no more."""
@@ -129,10 +107,7 @@ class Stage:
         return sorted((each[0], each[1], each[2]) for each in looker.ask("look", **details))
 
     def describe(self, transactional_id: str) -> TransactionState:
-        request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-        with Connection(parse_address(self.broker.bootstrap)) as connection:
-            (found,) = connection.send(request, DescribeTransactionsResponse, 0).transaction_states
-        return found
+        return describe(self.broker, transactional_id)
 
     def wait_for(self, transactional_id: str, state: str, limit_s: float = 20) -> None:
         deadline = time.monotonic() + limit_s
