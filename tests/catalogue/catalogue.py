@@ -254,7 +254,11 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
     Bug(
         "B33",
         "KAFKA-13099: so many ids expire at once that their tombstones fit no batch",
-        (f"{COORDINATOR}::test_b33_kafka_13099_fifty_thousand_ids_expire_at_once",),
+        (
+            f"{COORDINATOR}::test_b33_kafka_13099_fifty_thousand_ids_expire_at_once",
+            f"{COORDINATOR}::test_b33_kafka_13099_ids_expire_where_only_small_batches_are_allowed",
+            f"{GROUPS}::test_b33_kafka_13099_offsets_of_a_deleted_topic_go_where_only_small_batches_are_allowed",
+        ),
     ),
     Bug(
         "B34",

@@ -561,6 +561,14 @@ def test_b33_kafka_13099_fifty_thousand_ids_expire_at_once() -> None:
     assert list(stage.broker.transactions.all()) == []
 
 
+def test_b33_kafka_13099_ids_expire_where_only_small_batches_are_allowed() -> None:
+    stage = Stage({"message.max.bytes": "2000", "transaction.state.log.num.partitions": "1", **EXPIRING})
+    everyone = [Txn(stage, f"an-id-of-usual-length-{number}") for number in range(100)]
+    everyone[-1].add()
+    stage.settle(3_000)
+    assert [each.transactional_id for each in stage.broker.transactions.all()] == [everyone[-1].name]
+
+
 # --- restarts
 
 

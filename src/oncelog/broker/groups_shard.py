@@ -223,8 +223,17 @@ class LiveShard:
         """For records that need not be durable together: many tombstones, say."""
         done = self._last_write
         for begin in range(0, len(records), LIMIT_RECORDS_PER_BATCH):
-            done = self.write(records[begin : begin + LIMIT_RECORDS_PER_BATCH])
+            done = self._write_fitting(records[begin : begin + LIMIT_RECORDS_PER_BATCH])
         return done
+
+    def _write_fitting(self, records: Sequence[Entry]) -> Future[ErrorCode]:
+        """In halves, as long as a batch is too large for a small message.max.bytes."""
+        done = self.write(records)
+        if len(records) == 1 or not done.done() or done.result() is not REFUSALS[ErrorCode.MESSAGE_TOO_LARGE]:
+            return done
+        half = len(records) // 2
+        self._write_fitting(records[:half])
+        return self._write_fitting(records[half:])
 
     def write_marker(
         self, *, producer: Producer, coordinator_epoch: int, commit: bool, transaction_version: int

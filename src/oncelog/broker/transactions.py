@@ -643,7 +643,13 @@ class TransactionCoordinator:
             entry.pending = None
             if isinstance(outcome, Appended):
                 del self._entries[transactional_id]
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, Appended):
+            return
+        if outcome.error is ErrorCode.MESSAGE_TOO_LARGE and len(dying) > 1:  # a small message.max.bytes (B33)
+            half = len(expired) // 2
+            await self._tombstone(partition, expired[:half], now, idle_ms)
+            await self._tombstone(partition, expired[half:], now, idle_ms)
+        else:
             log.error("txn.expiry_refused ids=%d error=%s", len(dying), outcome.error.name)
 
     def _remember_bump(self, entry: _Entry, cause: str, by: Caller | None) -> None:
