@@ -87,6 +87,7 @@ class LateProxy:
             except OSError:
                 client.close()
                 continue
+            self._doors = [door for door in self._doors if door.fileno() >= 0]
             for door in (client, broker):
                 door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._doors.append(door)
@@ -101,7 +102,7 @@ class LateProxy:
                     self._wants.clear()
                     held.set()
                     self._held.append((broker, frame))
-                    client.shutdown(socket.SHUT_RDWR)  # the client asks again on a new connection
+                    _shut(client)  # it asks again on a new connection
                     return
             try:
                 broker.sendall(frame)
@@ -123,6 +124,9 @@ class LateProxy:
         except (OSError, ValueError):  # one side is gone
             pass
         _shut(client)
+        client.close()
+        if not held.is_set():
+            broker.close()
 
 
 def _shut(door: socket.socket) -> None:
