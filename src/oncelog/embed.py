@@ -18,6 +18,7 @@ from oncelog.model import TopicPartition
 if TYPE_CHECKING:
     from oncelog.broker.faults import Armed
     from oncelog.client.easy import ReadRecord
+    from oncelog.server.loop import SystemClock
     from oncelog.server.main import Server
 
 T = TypeVar("T")
@@ -90,6 +91,7 @@ class Broker:
         self._settings.setdefault("durability", durability)
         self._settings.setdefault("group.initial.rebalance.delay.ms", "0")
         self._virtual_clock = virtual_clock
+        self._system_clock: SystemClock | None = None
         self._port = port
         self._dir: str | None = None
         self._thread: threading.Thread | None = None
@@ -262,7 +264,9 @@ class Broker:
 
         try:
             options = Options(listen_port=self._port, data_dir=self.data_dir, settings=self._settings)
-            server = Server(options, clock=SystemClock() if self._virtual_clock else None, fragile=True)
+            if self._virtual_clock and self._system_clock is None:
+                self._system_clock = SystemClock()  # one for all lives: a restart does not turn the time back
+            server = Server(options, clock=self._system_clock, fragile=True)
             self._port = await server.start()
         except BaseException as fault:  # noqa: BLE001  # raised again by start()
             ready.append(fault)

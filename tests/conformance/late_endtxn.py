@@ -150,8 +150,9 @@ def main() -> int:
         if asked.without_kafka:
             continue
         with LateProxy() as proxy:
-            properties = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{proxy.port}"}
-            with Oracle(properties) as kafka:
+            kafka = Oracle()
+            kafka.properties["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{proxy.port}"
+            with kafka:
                 proxy.broker_port = kafka.port
                 wrong = count_wrong(proxy, kafka.bootstrap, make, tries=asked.tries)
             sys.stdout.write(f"{make.__name__:20} Apache Kafka  {wrong} wrong of {asked.tries}\n")

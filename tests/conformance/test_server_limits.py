@@ -207,3 +207,10 @@ def test_a_malformed_body_closes_only_its_own_connection_api_1(broker: oncelog.B
         assert is_closed(bad)
         good.sendall(api_versions(3))
         assert correlation_of(receive(good)) == 3
+
+
+def test_a_restart_does_not_turn_a_virtual_clock_back(broker: oncelog.Broker) -> None:
+    broker.clock.advance(3600)
+    before = broker.run(lambda server: server.clock.wall_ms())
+    broker.restart()
+    assert broker.run(lambda server: server.clock.wall_ms()) >= before
