@@ -31,9 +31,10 @@ public final class WordCount {
                 "application.id", words[1],
                 "state.dir", words[4],
                 "processing.guarantee", "exactly_once_v2",
-                "commit.interval.ms", 500,
+                "commit.interval.ms", 1000,
                 "num.stream.threads", 1,
                 "poll.ms", 20,
+                "statestore.cache.max.bytes", 0, // every count is written when it is made, long before its commit
                 "replication.factor", 1));
         // A killed instance is noticed soon, and one is not thrown out because the machine is busy.
         settings.putAll(Map.of(
