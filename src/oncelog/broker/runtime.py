@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from oncelog.broker.context import Context
+from oncelog.broker.counters import Counters
 from oncelog.broker.faults import Faults
 from oncelog.broker.fetch_sessions import FetchSessions
 from oncelog.broker.groups import GroupCoordinator
@@ -51,8 +52,16 @@ class Runtime:
         self.topics = Topics(engine, config)
         self.producer_ids = ProducerIds(engine)
         self.groups = GroupCoordinator(engine, loop, clock, chance, config)
+        self.counters = Counters()
         self.transactions = TransactionCoordinator(
-            engine, loop, clock, config, self.producer_ids, self.groups, self._background_fault
+            engine,
+            loop,
+            clock,
+            config,
+            self.producer_ids,
+            self.groups,
+            self._background_fault,
+            self.counters,
         )
         self.latecomers = Latecomers(enabled=config.transaction_late_requests_refuse)
         self.faults: Faults | None = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeVar
 
+from oncelog.broker.counters import Counters
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
 from oncelog.config import BrokerConfig
@@ -169,7 +170,9 @@ class TransactionCoordinator:
         producer_ids: ProducerIds,
         groups: GroupCoordinator,
         on_fault: Callable[[str, BaseException], None],
+        counters: Counters,
     ) -> None:
+        self._counters = counters
         self._engine = engine
         self._loop = loop
         self._clock = clock
@@ -189,11 +192,14 @@ class TransactionCoordinator:
 
     async def start(self) -> None:
         """Loads every id, finishes what was decided, and lets the clocks of the ongoing run on (REC-8, REC-9)."""
+        began = self._clock.monotonic_ms()
         topic = self._engine.topics.get(TRANSACTION_STATE)
         if topic is not None:
             for partition in topic.partitions:
                 if partition.log_end_offset > partition.log_start_offset:
                     await self._load(partition)
+        self._counters.time("txn.load", self._clock.monotonic_ms() - began)
+        self._counters.add("txn.loaded_ids", len(self._entries))
         for transactional_id, entry in list(self._entries.items()):
             txn = entry.txn
             assert txn is not None
@@ -397,6 +403,8 @@ class TransactionCoordinator:
 
     async def _obey(self, entry: _Entry, decision: Decision) -> ErrorCode:
         """Writes the decision's record and applies it; the error of the write, if it failed."""
+        if decision.answer is not ErrorCode.NONE:
+            self._counters.add(f"txn.refused.{decision.answer.name}")
         if decision.record is None:
             return ErrorCode.NONE
         error = await self.write_record(decision.record, Acks.ALL)
@@ -457,6 +465,7 @@ class TransactionCoordinator:
 
         Nobody changes the entry meanwhile: its pending state refuses them.
         """
+        began = self._clock.monotonic_ms()
         while left:
             outcomes = [
                 (each, spawn(self._loop, self._end_partition(each, prepared, left))) for each in list(left)
@@ -472,6 +481,7 @@ class TransactionCoordinator:
                     )
                     return
             if left:
+                self._counters.add("txn.markers_retried", len(left))
                 await sleep(self._loop, MARKER_RETRY_MS)
         await self.points.reach("before_complete", prepared.transactional_id)
         done = completed(prepared, self._clock.wall_ms())
@@ -481,6 +491,9 @@ class TransactionCoordinator:
         entry.txn = evolve(prepared, done)
         entry.left = None
         entry.pending = None
+        outcome = "committed" if done.state is State.COMPLETE_COMMIT else "aborted"
+        self._counters.time("txn.prepare_to_complete", self._clock.monotonic_ms() - began)
+        self._counters.time(f"txn.{outcome}", max(done.update_ms - done.start_ms, 0))
         await self.points.reach("after_complete", prepared.transactional_id)
 
     async def _end_partition(
@@ -505,6 +518,7 @@ class TransactionCoordinator:
         if error in MARKER_DONE:
             del left[where]
         if error is ErrorCode.NONE:
+            self._counters.add("txn.markers")
             await self.points.reach("after_marker", prepared.transactional_id, where)
         return error
 
@@ -644,6 +658,7 @@ class TransactionCoordinator:
             if isinstance(outcome, Appended):
                 del self._entries[transactional_id]
         if isinstance(outcome, Appended):
+            self._counters.add("txn.expired_ids", len(dying))
             return
         if outcome.error is ErrorCode.MESSAGE_TOO_LARGE and len(dying) > 1:  # a small message.max.bytes (B33)
             half = len(expired) // 2
@@ -653,6 +668,7 @@ class TransactionCoordinator:
             log.error("txn.expiry_refused ids=%d error=%s", len(dying), outcome.error.name)
 
     def _remember_bump(self, entry: _Entry, cause: str, by: Caller | None) -> None:
+        self._counters.add(f"txn.bumped.{cause.replace(' ', '_')}")
         assert entry.txn is not None
         entry.bump = Bump(cause, self._clock.wall_ms(), by, entry.txn.producer.epoch)
 

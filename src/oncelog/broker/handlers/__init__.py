@@ -1,4 +1,4 @@
-"""Which request is answered where, and in which versions. ApiVersions lists just this table.
+"""Which request is answered where, and in which versions. ApiVersions lists just this table, but for our own side door.
 
 A handler module is imported when its first request arrives: starting stays cheap.
 """
@@ -75,7 +75,9 @@ SERVED: Final[dict[int, Served]] = {
     69: Served("consumer_group_describe", 0, 1),
     74: Served("list_config_resources", 0, 1),
     75: Served("describe_topic_partitions", 0, 0),
+    1000: Served("describe_oncelog", 0, 0),
 }
+OUR_OWN: Final = 1000  # keys from here on are no Kafka's: served, and not listed in ApiVersions
 
 
 class Api:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from oncelog.broker.context import Context
-from oncelog.broker.handlers import API_VERSIONS, PRODUCE, SERVED
+from oncelog.broker.handlers import API_VERSIONS, OUR_OWN, PRODUCE, SERVED
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import ErrorCode
 from oncelog.protocol.messages.api_versions import (
@@ -34,6 +34,7 @@ LISTED: Final = [
         api_key=key, min_version=0 if key == PRODUCE else served.min_version, max_version=served.max_version
     )
     for key, served in sorted(SERVED.items())
+    if key < OUR_OWN
 ]
 
 

@@ -1,0 +1,41 @@
+"""DescribeOncelog (key 1000), v0. Our own side door, not listed in ApiVersions.
+
+Why the epoch of each named transactional id was last bumped, by whom and when; and all counters and times of the broker.
+Kafka keeps neither. An id without an entry was not bumped since the broker started: causes are kept in memory only.
+"""
+
+from typing import Final
+
+from oncelog.broker.context import Context
+from oncelog.broker.runtime import Runtime
+from oncelog.protocol.messages.describe_oncelog import (
+    Counter,
+    DescribeOncelogRequest,
+    DescribeOncelogResponse,
+    EpochBump,
+)
+
+KEY: Final = 1000
+VERSIONS: Final = (0, 0)
+
+
+async def handle(request: DescribeOncelogRequest, _: Context, broker: Runtime) -> DescribeOncelogResponse:
+    bumps: list[EpochBump] = []
+    for transactional_id in request.transactional_ids:
+        bump = broker.transactions.bump_of(transactional_id)
+        if bump is not None:
+            bumps.append(
+                EpochBump(
+                    transactional_id=transactional_id,
+                    producer_epoch=bump.epoch,
+                    cause=bump.cause,
+                    at_ms=bump.at_ms,
+                    client_id=None if bump.by is None else bump.by.client_id,
+                    client_host=None if bump.by is None else bump.by.host,
+                    client_port=-1 if bump.by is None else bump.by.port,
+                )
+            )
+    counters = {**broker.counters.all(), "txn.late_copies_refused": broker.latecomers.refused}
+    return DescribeOncelogResponse(
+        bumps=bumps, counters=[Counter(name=name, value=value) for name, value in counters.items()]
+    )

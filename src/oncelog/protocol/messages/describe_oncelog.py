@@ -1,0 +1,369 @@
+"""DescribeOncelog (key 1000), versions 0-0. Generated from definitions/describe_oncelog.txt by oncelog.protocol.generate: do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct as Layout
+from struct import error as LayoutError
+
+from oncelog.errors import MalformedMessage
+from oncelog.protocol.primitives import (
+    ABSENT,
+    BytesLike,
+    Message,
+    Struct,
+    UnwritableMessage,
+    WRITE_FAULTS,
+    cut_short,
+    more_string_length,
+    more_varint,
+    not_text,
+    null_found,
+    skip_tags,
+    string_length,
+    too_many,
+    unsupported,
+    unwritable,
+    varint,
+)
+
+new = object.__new__
+_p_h = Layout(">h").pack
+_p_ih = Layout(">ih").pack
+_p_ix = Layout(">ix").pack
+_p_q = Layout(">q").pack
+_p_qx = Layout(">qx").pack
+_u_hB = Layout(">hB").unpack_from
+_u_iB = Layout(">iB").unpack_from
+_u_ihB = Layout(">ihB").unpack_from
+_u_qB = Layout(">qB").unpack_from
+
+
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeOncelogRequest(Message):
+    """DescribeOncelogRequest, versions 0-0."""
+
+    transactional_ids: list[str]
+
+    def __init__(
+        self,
+        transactional_ids: list[str] = ABSENT,
+    ) -> None:
+        self.transactional_ids = [] if transactional_ids is ABSENT else transactional_ids
+
+    @staticmethod
+    def decode(data: BytesLike, version: int, at: int = 0) -> DescribeOncelogRequest:
+        if version == 0:
+            return _read_describe_oncelog_request_0_0(data, version, at)
+        raise MalformedMessage(unsupported('DescribeOncelogRequest', '0-0', version))
+
+    def write(self, out: bytearray, version: int) -> None:
+        try:
+            if version == 0:
+                return _write_describe_oncelog_request_0_0(self, out, version)
+        except WRITE_FAULTS as why:
+            raise unwritable('DescribeOncelogRequest', version, why) from why
+        raise UnwritableMessage(unsupported('DescribeOncelogRequest', '0-0', version))
+
+
+def _read_describe_oncelog_request_0_0(data: BytesLike, version: int, pos: int) -> DescribeOncelogRequest:
+    buf = data if type(data) is bytes else bytes(data)
+    size = len(buf)
+    try:
+        m = new(DescribeOncelogRequest)
+        n = buf[pos]
+        pos += 1
+        if n > 127:
+            n, pos = more_varint(buf, pos, n)
+        if not n:
+            raise null_found('DescribeOncelogRequest.transactional_ids', version, pos)
+        n -= 1
+        if n > size - pos:
+            raise too_many('DescribeOncelogRequest.transactional_ids', version, pos, n, size)
+        list1: list[str] = []
+        m.transactional_ids = list1
+        for _ in range(n):
+            n = buf[pos]
+            pos += 1
+            if n > 127:
+                n, pos = more_string_length(buf, pos, n)
+            if not n:
+                raise null_found('DescribeOncelogRequest.transactional_ids', version, pos)
+            end = pos + n - 1
+            e1 = buf[pos:end].decode()
+            pos = end
+            list1.append(e1)
+        n = buf[pos]
+        pos += 1
+        if n:
+            pos = skip_tags(buf, pos, size, n)
+    except (IndexError, LayoutError):
+        raise cut_short('DescribeOncelogRequest', version, pos, size) from None
+    except UnicodeDecodeError as why:
+        raise not_text('DescribeOncelogRequest', version, pos, why) from None
+    if pos > size:
+        raise cut_short('DescribeOncelogRequest', version, pos, size)
+    return m
+
+
+def _write_describe_oncelog_request_0_0(m: DescribeOncelogRequest, out: bytearray, version: int) -> None:
+    n = len(m.transactional_ids) + 1
+    if n < 128:
+        out.append(n)
+    else:
+        out += varint(n)
+    for e1 in m.transactional_ids:
+        text = e1.encode()
+        n = len(text) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += string_length(n)
+        out += text
+    out.append(0)
+
+
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EpochBump(Struct):
+    """Part of DescribeOncelogResponse."""
+
+    transactional_id: str
+    producer_epoch: int
+    cause: str
+    at_ms: int
+    client_id: str | None
+    client_host: str | None
+    client_port: int
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+        producer_epoch: int = 0,
+        cause: str = "",
+        at_ms: int = 0,
+        client_id: str | None = None,
+        client_host: str | None = None,
+        client_port: int = -1,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer_epoch = producer_epoch
+        self.cause = cause
+        self.at_ms = at_ms
+        self.client_id = client_id
+        self.client_host = client_host
+        self.client_port = client_port
+
+
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Counter(Struct):
+    """Part of DescribeOncelogResponse."""
+
+    name: str
+    value: int
+
+    def __init__(
+        self,
+        name: str = "",
+        value: int = 0,
+    ) -> None:
+        self.name = name
+        self.value = value
+
+
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeOncelogResponse(Message):
+    """DescribeOncelogResponse, versions 0-0."""
+
+    throttle_time_ms: int
+    error_code: int
+    bumps: list[EpochBump]
+    counters: list[Counter]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        bumps: list[EpochBump] = ABSENT,
+        counters: list[Counter] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.bumps = [] if bumps is ABSENT else bumps
+        self.counters = [] if counters is ABSENT else counters
+
+    @staticmethod
+    def decode(data: BytesLike, version: int, at: int = 0) -> DescribeOncelogResponse:
+        if version == 0:
+            return _read_describe_oncelog_response_0_0(data, version, at)
+        raise MalformedMessage(unsupported('DescribeOncelogResponse', '0-0', version))
+
+    def write(self, out: bytearray, version: int) -> None:
+        try:
+            if version == 0:
+                return _write_describe_oncelog_response_0_0(self, out, version)
+        except WRITE_FAULTS as why:
+            raise unwritable('DescribeOncelogResponse', version, why) from why
+        raise UnwritableMessage(unsupported('DescribeOncelogResponse', '0-0', version))
+
+
+def _read_describe_oncelog_response_0_0(data: BytesLike, version: int, pos: int) -> DescribeOncelogResponse:
+    buf = data if type(data) is bytes else bytes(data)
+    size = len(buf)
+    try:
+        m = new(DescribeOncelogResponse)
+        m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
+        pos += 7
+        if n > 127:
+            n, pos = more_varint(buf, pos, n)
+        if not n:
+            raise null_found('DescribeOncelogResponse.bumps', version, pos)
+        n -= 1
+        if n * 19 > size - pos:
+            raise too_many('DescribeOncelogResponse.bumps', version, pos, n, size)
+        list1: list[EpochBump] = []
+        m.bumps = list1
+        for _ in range(n):
+            e1 = new(EpochBump)
+            n = buf[pos]
+            pos += 1
+            if n > 127:
+                n, pos = more_string_length(buf, pos, n)
+            if not n:
+                raise null_found('DescribeOncelogResponse.bumps.transactional_id', version, pos)
+            end = pos + n - 1
+            e1.transactional_id = buf[pos:end].decode()
+            pos = end
+            e1.producer_epoch, n = _u_hB(buf, pos)
+            pos += 3
+            if n > 127:
+                n, pos = more_string_length(buf, pos, n)
+            if not n:
+                raise null_found('DescribeOncelogResponse.bumps.cause', version, pos)
+            end = pos + n - 1
+            e1.cause = buf[pos:end].decode()
+            pos = end
+            e1.at_ms, n = _u_qB(buf, pos)
+            pos += 9
+            if n > 127:
+                n, pos = more_string_length(buf, pos, n)
+            if not n:
+                e1.client_id = None
+            else:
+                end = pos + n - 1
+                e1.client_id = buf[pos:end].decode()
+                pos = end
+            n = buf[pos]
+            pos += 1
+            if n > 127:
+                n, pos = more_string_length(buf, pos, n)
+            if not n:
+                e1.client_host = None
+            else:
+                end = pos + n - 1
+                e1.client_host = buf[pos:end].decode()
+                pos = end
+            e1.client_port, n = _u_iB(buf, pos)
+            pos += 5
+            if n:
+                pos = skip_tags(buf, pos, size, n)
+            list1.append(e1)
+        n = buf[pos]
+        pos += 1
+        if n > 127:
+            n, pos = more_varint(buf, pos, n)
+        if not n:
+            raise null_found('DescribeOncelogResponse.counters', version, pos)
+        n -= 1
+        if n * 10 > size - pos:
+            raise too_many('DescribeOncelogResponse.counters', version, pos, n, size)
+        list2: list[Counter] = []
+        m.counters = list2
+        for _ in range(n):
+            e1 = new(Counter)
+            n = buf[pos]
+            pos += 1
+            if n > 127:
+                n, pos = more_string_length(buf, pos, n)
+            if not n:
+                raise null_found('DescribeOncelogResponse.counters.name', version, pos)
+            end = pos + n - 1
+            e1.name = buf[pos:end].decode()
+            pos = end
+            e1.value, n = _u_qB(buf, pos)
+            pos += 9
+            if n:
+                pos = skip_tags(buf, pos, size, n)
+            list2.append(e1)
+        n = buf[pos]
+        pos += 1
+        if n:
+            pos = skip_tags(buf, pos, size, n)
+    except (IndexError, LayoutError):
+        raise cut_short('DescribeOncelogResponse', version, pos, size) from None
+    except UnicodeDecodeError as why:
+        raise not_text('DescribeOncelogResponse', version, pos, why) from None
+    if pos > size:
+        raise cut_short('DescribeOncelogResponse', version, pos, size)
+    return m
+
+
+def _write_describe_oncelog_response_0_0(m: DescribeOncelogResponse, out: bytearray, version: int) -> None:
+    out += _p_ih(m.throttle_time_ms, m.error_code)
+    n = len(m.bumps) + 1
+    if n < 128:
+        out.append(n)
+    else:
+        out += varint(n)
+    for e1 in m.bumps:
+        text = e1.transactional_id.encode()
+        n = len(text) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += string_length(n)
+        out += text
+        text = e1.cause.encode()
+        out += _p_h(e1.producer_epoch)
+        n = len(text) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += string_length(n)
+        out += text
+        out += _p_q(e1.at_ms)
+        if e1.client_id is None:
+            out.append(0)
+        else:
+            text = e1.client_id.encode()
+            n = len(text) + 1
+            if n < 128:
+                out.append(n)
+            else:
+                out += string_length(n)
+            out += text
+        if e1.client_host is None:
+            out.append(0)
+        else:
+            text = e1.client_host.encode()
+            n = len(text) + 1
+            if n < 128:
+                out.append(n)
+            else:
+                out += string_length(n)
+            out += text
+        out += _p_ix(e1.client_port)
+    n = len(m.counters) + 1
+    if n < 128:
+        out.append(n)
+    else:
+        out += varint(n)
+    for e1 in m.counters:
+        text = e1.name.encode()
+        n = len(text) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += string_length(n)
+        out += text
+        out += _p_qx(e1.value)
+    out.append(0)
