@@ -61,6 +61,14 @@ class Load:
             assert value not in self.acked, f"{value!r} acknowledged twice"
             self.acked[value] = (partition, offset)
 
+    def get_on(self, more: int = 20) -> None:
+        """Waits until so many more were acknowledged: a broker that is killed before it did anything proves nothing."""
+        wanted = len(self.acked) + more
+        deadline = time.monotonic() + 60
+        while len(self.acked) < wanted:
+            assert time.monotonic() < deadline, f"{len(self.acked)} acknowledged, wanted {wanted}"
+            time.sleep(0.005)
+
     def finish(self) -> None:
         self._stop.set()
         self._thread.join()
@@ -86,7 +94,8 @@ def test_50_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
         create_topic(broker.bootstrap, "t", partitions=PARTITIONS)
         load = Load(broker.bootstrap, "t")
         for _ in range(CYCLES):
-            time.sleep(rng.uniform(0.05, 0.4))
+            load.get_on()
+            time.sleep(rng.uniform(0.0, 0.2))
             broker.kill()
             broker.start()
         load.finish()
@@ -102,7 +111,8 @@ def test_power_cuts_on_real_files_lose_nothing_acknowledged() -> None:
         broker.topic("t", partitions=PARTITIONS)
         load = Load(broker.bootstrap, "t")
         for _ in range(20):
-            time.sleep(rng.uniform(0.05, 0.3))
+            load.get_on()
+            time.sleep(rng.uniform(0.0, 0.2))
             broker.kill()
             broker.start()
         load.finish()
