@@ -13,7 +13,7 @@ PRODUCERS: Final = "tests/catalogue/test_producer_state.py"
 STORAGE: Final = "tests/catalogue/test_storage.py"
 WIRE: Final = "tests/catalogue/test_wire.py"
 STORIES: Final = f"{JEPSEN}::test_j2_j5_j7_j11_r6_r7_stories_of_transactions_and_crashes"
-EVERY_CHANGE: Final = f"{STORAGE}::test_b48_b54_j18_a_crash_at_every_change_of_the_disk"
+EVERY_CHANGE: Final = f"{STORAGE}::test_b48_b51_b54_j18_a_crash_at_every_change_of_the_disk"
 CRASHES: Final = (
     "tests/properties/test_classic_crashes.py::test_acked_batches_survive_with_their_offsets_and_once"
 )
@@ -187,10 +187,7 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
     Bug(
         "B22",
         "KAFKA-9307: stale entries stay when the coordinator's state is loaded again",
-        (
-            f"{COORDINATOR}::test_b22_kafka_9307_a_start_knows_what_is_in_the_log_and_nothing_else",
-            "tests/unit/test_group_coordinator.py::test_a_failed_write_is_forgotten_and_the_log_is_read_again",
-        ),
+        (f"{COORDINATOR}::test_b22_kafka_9307_a_start_knows_what_is_in_the_log_and_nothing_else",),
     ),
     Bug(
         "B23",
@@ -376,6 +373,7 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
         "B51",
         "KAFKA-10471: a crash while loading leaves the mark of a clean stop",
         (
+            EVERY_CHANGE,
             "tests/unit/test_classic_recovery.py::test_b51_the_clean_shutdown_file_goes_before_anything_is_loaded",
         ),
     ),
@@ -411,6 +409,7 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
         "KAFKA-7692, KAFKA-5283: sequences wrap after 2147483647",
         (
             f"{PRODUCERS}::test_b56_kafka_7692_sequences_wrap_inside_a_batch",
+            f"{PRODUCERS}::test_b56_kafka_7692_the_sequence_after_the_largest_is_0",
             "tests/vectors/test_produce.py::test_v69_sequences_wrap",
         ),
     ),
@@ -427,6 +426,7 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
         "KAFKA-12152: a new epoch with the old sequence",
         (
             f"{PRODUCERS}::test_b58_kafka_12152_an_old_sequence_with_a_new_epoch_is_out_of_order",
+            f"{PRODUCERS}::test_b58_kafka_12152_of_an_idempotent_producer",
             "tests/vectors/test_produce.py::test_v65_to_v68_sequences_of_one_producer",
         ),
     ),
@@ -537,7 +537,10 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
     Bug(
         "J3",
         "Redpanda 3232: a late abort marker hides records of the next transaction",
-        (f"{JEPSEN}::test_j3_an_abort_marker_ends_its_own_transaction_only",),
+        (
+            f"{JEPSEN}::test_j3_an_abort_marker_ends_its_own_transaction_only",
+            f"{JEPSEN}::test_j3_a_late_abort_marker_of_the_epoch_before_is_refused",
+        ),
     ),
     Bug(
         "J4",

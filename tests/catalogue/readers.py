@@ -1,4 +1,4 @@
-"""Real clients that read a topic of one partition from its start to its end, read_committed: (key, value) of each record."""
+"""Real clients that read a topic of one partition from an offset to its end, read_committed: (key, value) of each record."""
 # pyright: basic, reportMissingTypeStubs=false, reportAttributeAccessIssue=false, reportOptionalOperand=false
 # Two of the clients carry no types.
 
@@ -11,16 +11,28 @@ from aiokafka import TopicPartition as AioPartition
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
 
-from oncelog.client.easy import read_all
+from oncelog.client.cluster import Cluster
+from oncelog.client.consumer import Reader
+from oncelog.model import Isolation, TopicPartition
 
 LIMIT_S = 20.0
 
 
-def oncelog(bootstrap: str, topic: str) -> list[tuple[str, str]]:
-    return [((each.key or b"").decode(), (each.value or b"").decode()) for each in read_all(bootstrap, topic)]
+def oncelog(bootstrap: str, topic: str, offset: int = 0) -> list[tuple[str, str]]:
+    where = TopicPartition(topic, 0)
+    with Cluster(bootstrap) as cluster:
+        reader = Reader(cluster, isolation=Isolation.READ_COMMITTED)
+        reader.assign({where: offset})
+        end = reader.ends()[where]
+        found: list[tuple[str, str]] = []
+        while reader.positions()[where] < end:
+            found += [
+                ((each.key or b"").decode(), (each.value or b"").decode()) for each in reader.poll(1000)
+            ]
+        return found
 
 
-def librdkafka(bootstrap: str, topic: str) -> list[tuple[str, str]]:
+def librdkafka(bootstrap: str, topic: str, offset: int = 0) -> list[tuple[str, str]]:
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -33,7 +45,7 @@ def librdkafka(bootstrap: str, topic: str) -> list[tuple[str, str]]:
     )
     found: list[tuple[str, str]] = []
     try:
-        consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+        consumer.assign([confluent_kafka.TopicPartition(topic, 0, offset)])
         while True:
             message = consumer.poll(LIMIT_S)
             assert message is not None, f"nothing within {LIMIT_S} s, after {found}"
@@ -46,7 +58,7 @@ def librdkafka(bootstrap: str, topic: str) -> list[tuple[str, str]]:
         consumer.close()
 
 
-def aiokafka(bootstrap: str, topic: str) -> list[tuple[str, str]]:
+def aiokafka(bootstrap: str, topic: str, offset: int = 0) -> list[tuple[str, str]]:
     async def read() -> list[tuple[str, str]]:
         consumer = AIOKafkaConsumer(
             bootstrap_servers=bootstrap, isolation_level="read_committed", enable_auto_commit=False
@@ -55,7 +67,7 @@ def aiokafka(bootstrap: str, topic: str) -> list[tuple[str, str]]:
         try:
             where = AioPartition(topic, 0)
             consumer.assign([where])
-            await consumer.seek_to_beginning(where)
+            consumer.seek(where, offset)
             end = (await consumer.end_offsets([where]))[where]
             found: list[tuple[str, str]] = []
             while await consumer.position(where) < end:
@@ -68,14 +80,14 @@ def aiokafka(bootstrap: str, topic: str) -> list[tuple[str, str]]:
     return asyncio.run(asyncio.wait_for(read(), LIMIT_S))
 
 
-def kafka_python(bootstrap: str, topic: str) -> list[tuple[str, str]]:
+def kafka_python(bootstrap: str, topic: str, offset: int = 0) -> list[tuple[str, str]]:
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap, isolation_level="read_committed", enable_auto_commit=False
     )
     try:
         where = KafkaPythonPartition(topic, 0)
         consumer.assign([where])
-        consumer.seek_to_beginning(where)
+        consumer.seek(where, offset)
         end = consumer.end_offsets([where])[where]
         found: list[tuple[str, str]] = []
         while consumer.position(where) < end:

@@ -105,7 +105,7 @@ class Stage:
 
     # Lives
 
-    def _power_on(self) -> None:
+    def _power_on(self, *, settle: bool = True) -> None:
         self.dead = False
         self.fault = None
         self._lines: dict[int, Line] = {}
@@ -118,7 +118,8 @@ class Stage:
         self.run(self.broker.start())
         for kind in (0, 1):  # both internal topics are there
             self.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"]), 4)
-        self.settle()
+        if settle:
+            self.settle()
 
     def runtime(self) -> Runtime:
         """A broker over the engine of this life, not started."""
@@ -140,13 +141,20 @@ class Stage:
         self.dead = True
 
     def crash(
-        self, kept: Literal["process", "power"] = "process", settings: Mapping[str, str] | None = None
+        self,
+        kept: Literal["process", "power"] = "process",
+        settings: Mapping[str, str] | None = None,
+        *,
+        settle: bool = True,
     ) -> None:
-        """kill -9 or a power cut, then the next life; with other settings if any are given."""
+        """kill -9 or a power cut, then the next life; with other settings if any are given.
+
+        Without `settle` the first moment of that life is shown, when what was decided is not finished yet.
+        """
         self.loop.drop_all()
         self.disk.crash(kept)
         self.settings.update(settings or {})
-        self._power_on()
+        self._power_on(settle=settle)
 
     def restart(self, settings: Mapping[str, str] | None = None) -> None:
         """A clean stop and the next life."""

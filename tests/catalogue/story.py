@@ -134,7 +134,7 @@ class Story:
 
     def crash(self) -> None:
         self.look()
-        self.stage.crash(self.durability)
+        self.stage.crash(self.durability, settle=False)
         self.look()
 
     def close(self, tasks: list[Task[None]], *, limit_ms: float = 5_000) -> None:

@@ -9,8 +9,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 import oncelog
 from oncelog.client.cluster import Cluster
 from oncelog.client.consumer import Reader
+from oncelog.client.faults import error_name
 from oncelog.model import Isolation
 from oncelog.model import TopicPartition as Partition
+from oncelog.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from tests.catalogue import readers
 from tests.catalogue.client import Txn
 from tests.catalogue.stage import Stage
@@ -94,13 +100,35 @@ def _producer(bootstrap: str, transactional_id: str, *, start: bool = True) -> P
     return producer
 
 
+@pytest.mark.parametrize("offset", [0, 2])  # 2: behind the marker of the first abort
 @pytest.mark.parametrize(
     "read", [readers.librdkafka, readers.aiokafka, readers.kafka_python, readers.oncelog]
 )
 def test_j3_an_abort_marker_ends_its_own_transaction_only(
-    two_epochs: str, read: Callable[[str, str], list[tuple[str, str]]]
+    two_epochs: str, read: Callable[[str, str, int], list[tuple[str, str]]], offset: int
 ) -> None:
-    assert read(two_epochs, "t") == [("k", "committed 1"), ("k", "committed 2")]
+    assert read(two_epochs, "t", offset) == [("k", "committed 1"), ("k", "committed 2")]
+
+
+@pytest.mark.parametrize("transaction_version", [0, 2])
+def test_j3_a_late_abort_marker_of_the_epoch_before_is_refused(transaction_version: int) -> None:
+    stage = Stage()
+    stage.topic()
+    one = Txn(stage)
+    one.produce("aborted")
+    assert one.abort() == "NONE 0/1"
+    one.produce("committed")
+    late = WritableTxnMarker(
+        producer_id=one.producer_id,
+        producer_epoch=0 if transaction_version == 0 else 1,  # of KIP-890: the epoch that the abort brought
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(name="t", partition_indexes=[0])],
+        transaction_version=transaction_version,
+    )
+    (answer,) = stage.ask(WriteTxnMarkersRequest(markers=[late]), 2).markers
+    assert error_name(answer.topics[0].partitions[0].error_code) == "INVALID_PRODUCER_EPOCH"
+    assert one.commit() == "NONE 0/2"
+    assert stage.values() == ["committed"]
 
 
 # --- J6
@@ -168,6 +196,7 @@ def _consumer(broker: oncelog.Broker, topic: str, group: str) -> Consumer:
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 50,
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
@@ -225,7 +254,7 @@ def test_j14_a_transaction_does_not_see_its_own_records_before_it_is_committed(
             producer.begin_transaction()
             producer.produce("out", f"{number}".encode())
             producer.flush(LIMIT_S)
-            assert consumer.poll(0.15) is None
+            assert consumer.poll(0.3) is None  # several fetches
             assert consumer.get_watermark_offsets(TopicPartition("out", 0), LIMIT_S)[1] == number * 2
             producer.commit_transaction(LIMIT_S)
             assert _next(consumer) == f"{number}"

@@ -57,6 +57,16 @@ def test_b21_kafka_9144_a_marker_refreshes_a_producer_whose_records_are_old() ->
     assert (found.producer_id, found.epoch) == (one.producer_id, 1)
 
 
+def test_b56_kafka_7692_the_sequence_after_the_largest_is_0() -> None:
+    stage = stage_with_topic()
+    one = Txn(stage)
+    one.add(("t", 0))
+    assert one.produce("a", "b", sequence=MAX - 1, version=9) == "NONE @0"
+    assert one.produce("c", sequence=1, version=9) == "OUT_OF_ORDER_SEQUENCE_NUMBER @-1"
+    assert one.produce("c", sequence=0, version=9) == "NONE @2"
+    assert one.produce("a", "b", sequence=MAX - 1, version=9) == "NONE @0"
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_b56_kafka_7692_sequences_wrap_inside_a_batch(clean: bool) -> None:
     """KAFKA-7692, KAFKA-5283: also in what a snapshot and a replay know of it."""
@@ -109,14 +119,30 @@ def test_b57_kafka_7298_a_producer_that_was_forgotten_goes_on_at_any_sequence() 
     assert one.commit(version=3) == "NONE"
 
 
-def test_b58_kafka_12152_an_old_sequence_with_a_new_epoch_is_out_of_order() -> None:
+@pytest.mark.parametrize("version", [9, 12])
+def test_b58_kafka_12152_an_old_sequence_with_a_new_epoch_is_out_of_order(version: int) -> None:
+    """On the partition that had nothing in flight when the epoch was bumped, too."""
     stage = stage_with_topic()
     one = Txn(stage)
     for index in (0, 1):
         assert one.produce("a", "b", partition=index) == "NONE @0"
     assert one.commit() == "NONE 0/1"
-    assert one.produce("c", sequence=2, partition=1) == "OUT_OF_ORDER_SEQUENCE_NUMBER @-1"
-    assert one.produce("c", sequence=0, partition=1) == "NONE @3"
+    if version == 9:
+        assert one.init() == "NONE 0/2"
+        one.add(("t", 0), ("t", 1))
+    for index in (0, 1):
+        said = one.produce("c", sequence=2, partition=index, version=version)
+        assert said == "OUT_OF_ORDER_SEQUENCE_NUMBER @-1"
+    assert one.produce("c", sequence=0, partition=1, version=version) == "NONE @3"
+
+
+def test_b58_kafka_12152_of_an_idempotent_producer() -> None:
+    stage = stage_with_topic()
+    one = Txn(stage)
+    assert one.produce("a", "b", transactional=False) == "NONE @0"
+    one.holds(one.producer_id, 1)
+    assert one.produce("c", sequence=2, transactional=False) == "OUT_OF_ORDER_SEQUENCE_NUMBER @-1"
+    assert one.produce("c", sequence=0, transactional=False) == "NONE @2"
 
 
 @pytest.mark.parametrize("version", [9, 12])
