@@ -43,7 +43,7 @@ from tests.toolchains import Missing
 
 TOPIC = "rollover"
 ID = "fast-1"
-LAST_EPOCH: Final = 32_766  # of a transaction: its end would need the one above the largest
+LAST_EPOCH: Final = 32_766  # that a producer may hold; 32,767 is left for the marker of its end
 SLOWEST_RATE: Final = 100  # transactions per second; a client slower than that is taken to hang
 FETCH_BYTES: Final = 1 << 20
 
