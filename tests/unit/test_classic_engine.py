@@ -659,6 +659,30 @@ def test_retention_by_size_and_time() -> None:
     assert world.put("next").base_offset == end_offset
 
 
+def test_retention_of_many_partitions_writes_the_log_starts_once() -> None:
+    """With a write and a sync for each, ten thousand quiet partitions that grow old together would take minutes."""
+    world = World().start()
+    world.topic(partitions=30, configs={**SMALL, "retention.ms": "1000", "file.delete.delay.ms": "0"})
+    for index in range(30):
+        batch = batch_of("old", now=world.clock.wall_ms())
+        assert isinstance(world.run(world.part(index=index).append(batch, acks=Acks.ALL)), Appended)
+    world.settle(3000)
+    written: list[str] = []
+    rename = world.memory.rename
+
+    def counting(path: str, to: str) -> None:
+        written.append(to)
+        # Durable before the first segment goes, or what was deleted comes back after a crash.
+        assert not to.endswith(".deleted") or "log-start-offset-checkpoint" in written
+        rename(path, to)
+
+    world.memory.rename = counting
+    world.run(world.engine.run_retention())
+    assert [world.part(index=index).log_start_offset for index in range(30)] == [1] * 30
+    assert written.count("log-start-offset-checkpoint") == 1
+    assert len([name for name in written if name.endswith(".log.deleted")]) == 30
+
+
 def test_retention_runs_by_itself() -> None:
     world = World(settings={"log.retention.check.interval.ms": "500"}).start()
     world.topic(configs={"retention.ms": "1000"})

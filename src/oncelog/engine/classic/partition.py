@@ -686,8 +686,10 @@ class ClassicPartition:
         del self._segments[:count], self._bases[:count]
         self._reads = {end: known for end, known in self._reads.items() if known[0] in self._segments}
 
-    async def retain(self) -> None:
-        """Retention by time and size, and what DeleteRecords left behind."""
+    def begin_retention(self) -> bool:
+        """Raises the log start over what time and size do not keep. True: there are segments for `end_retention`."""
+        if self.deleted:
+            return False
         _ = self.state
         delete = "delete" in self.config.cleanup_policy
         retention_ms = self.config.retention_ms if delete else -1
@@ -703,9 +705,11 @@ class ClassicPartition:
             start = self._segments[count].base_offset
             if start > self._state.log_start_offset:
                 self.raise_start(start)
-                await self._store.keep_log_starts()
-                count = self._expired(-1, -1)  # what was below the log start when the wait was over
-            self._drop_segments(count)
+        return count > 0
+
+    def end_retention(self) -> None:
+        """Drops the segments below the log start, which is durable by now; also what DeleteRecords left behind."""
+        self._drop_segments(self._expired(-1, -1))
 
     # Producers
 
