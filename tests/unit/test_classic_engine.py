@@ -12,6 +12,7 @@ from oncelog.engine.port import AbortedTransaction, Appended, Engine, OffsetAt, 
 from oncelog.errors import BadConfig, ErrorCode, OncelogError, StorageFault
 from oncelog.model import Acks, Isolation
 from oncelog.record.batch import NewRecord, batches, build_batch
+from oncelog.tasks import sleep, spawn
 from tests.classic_world import World, batch_of
 
 RU, RC = Isolation.READ_UNCOMMITTED, Isolation.READ_COMMITTED
@@ -628,6 +629,58 @@ def test_recovery_point_follows_rolls_and_syncs() -> None:
     safe.settle(61_000)
     text = safe.disk.open("recovery-point-offset-checkpoint")
     assert text.read(0, 100) == b"0\n1\nt 0 1\n"
+
+
+def test_a_deletion_does_not_wait_for_the_end_of_all_load() -> None:
+    world = World(durability="power").start()
+    world.topic("busy")
+    world.topic("gone")
+    deleted: list[bool] = []
+
+    async def load() -> None:
+        for _ in range(2000):
+            world.part("busy").append(batch_of("x", now=world.clock.wall_ms()), acks=Acks.LEADER)
+            await sleep(world.loop, 0.05)  # always something for the next round
+            if deleted:
+                return
+        raise AssertionError("the deletion waited until the load was over")
+
+    async def delete() -> None:
+        await sleep(world.loop, 1)
+        await world.engine.delete_topic("gone")
+        deleted.append(True)
+
+    loading, deleting = spawn(world.loop, load()), spawn(world.loop, delete())
+    world.run(loading)
+    world.run(deleting)
+
+
+def test_deleting_empty_topics_leaves_the_checkpoints_alone() -> None:
+    """Each of ten thousand deletions would write ten thousand lines again."""
+    world = World().start()
+    world.topic("used")
+    for number in range(20):
+        world.topic(f"t{number}")
+    world.run(world.engine.delete_topic("t0"))  # the files of an earlier process are not believed
+    written: list[str] = []
+    rename = world.memory.rename
+
+    def counting(path: str, to: str) -> None:
+        written.append(to)
+        rename(path, to)
+
+    world.memory.rename = counting
+    for number in range(1, 20):
+        world.run(world.engine.delete_topic(f"t{number}"))
+    assert [name for name in written if name.endswith("checkpoint")] == []
+    assert len(written) == 19
+    world.run(world.part("used").append(batch_of("x", now=world.clock.wall_ms()), acks=Acks.ALL))
+    world.run(world.part("used").delete_records(1))
+    world.run(world.engine.delete_topic("used"))
+    assert "log-start-offset-checkpoint" in written
+    world.topic("used")
+    world.crash("process").start()
+    assert world.part("used").log_start_offset == 0
 
 
 def test_retention_by_size_and_time() -> None:

@@ -307,7 +307,7 @@ class ClassicEngine:
             partitions = [self._partitions.pop(TopicPartition(name, each.index)) for each in topic.partitions]
             for partition in partitions:
                 partition.forget()
-            await self._store.syncer.quiet()
+            await self._store.syncer.round_over()
             aside: list[str] = []
             slices = Slices(self._loop, self._clock)
             for partition in partitions:
@@ -318,8 +318,7 @@ class ClassicEngine:
                 aside.append(to)
                 self._cleaned.pop(partition.at, None)
             await self._loop.in_thread(lambda: self._disk.sync_directory(""))
-            # A topic of the same name may come next: it must not meet the offsets of this one.
-            await self._write_checkpoints()
+            await self._forget_offsets(partitions)
             self._store.remove_later(aside, 0)
 
     def _make_directory(self, partition: ClassicPartition) -> None:
@@ -391,6 +390,13 @@ class ClassicEngine:
                     lambda: write_offsets(self._disk, name, {each.at: at for each, at in offsets.items()})
                 )
                 self._kept[name] = offsets
+
+    async def _forget_offsets(self, gone: Sequence[ClassicPartition]) -> None:
+        """A topic of the same name may come next: it must not meet the offsets of this one. Most files never had any."""
+        async with self._keeping:
+            kept = [self._kept.get(name) for name in (RECOVERY_POINTS, LOG_START_OFFSETS, CLEANED_OFFSETS)]
+        if any(each is None or not each.keys().isdisjoint(gone) for each in kept):
+            await self._write_checkpoints()
 
     async def run_retention(self) -> None:
         """Deletes what topic settings allow to delete. Runs by itself every log.retention.check.interval.ms.

@@ -41,6 +41,7 @@ class Syncer:
         self._chores: list[Callable[[], None]] = []
         self._running = False
         self._left = 0
+        self._over = Gate()  # opened at the end of every round
         self._idle = Gate()
         self.rounds = 0
 
@@ -105,11 +106,17 @@ class Syncer:
         done, self._round = self._round, []
         for each in done:
             each.end_sync()
+        self._over.open()
         if self._dirty:
             self._begin()
         else:
             self._running = False
             self._idle.open()
+
+    async def round_over(self) -> None:
+        """Waits for the round that runs now: who was dropped is in no later one. Under load there is always another."""
+        if self._running and self._left >= 0:
+            await self._over.wait()
 
     async def quiet(self) -> None:
         """Waits until no round runs. After a failed one it does not wait."""
@@ -122,6 +129,7 @@ class Syncer:
         self._round, self._dirty = [], {}
         for each in failed:
             each.fail_sync(fault)
+        self._over.open()
         self._idle.open()
         self._on_fault(fault)
 
