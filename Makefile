@@ -21,7 +21,7 @@ LISTEN ?= 127.0.0.1:9092
 DATA_DIR ?= .cache/data
 TESTS ?= tests
 ARGS ?=
-DOCS := coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
+DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
 
 .PHONY: help setup demo serve test check docs messages oracle conformance-franz-go conformance-kafka-python bench mutants rollover late-endtxn lock clean
 

@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import socket
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench import raw
+from bench.report import table
 from bench.targets import KafkaTarget, OncelogTarget, OtherLoad, Target, cpu_seconds, resident_mb
 from oncelog.client.easy import create_topic
 
@@ -184,39 +184,6 @@ def measure_starts(rounds: int) -> list[dict[str, Any]]:
 
 def machine() -> dict[str, Any]:
     return {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
-
-
-def table(found: dict[str, Any]) -> str:
-    lines = ["| figure | oncelog | Apache Kafka 4.3.1 | ratio (median, min..max) |", "|---|---|---|---|"]
-    for name in dict.fromkeys(run["cell"] for run in found["runs"]):
-        ours = [
-            run["records_per_second"]
-            for run in found["runs"]
-            if run["cell"] == name and run["target"] == "oncelog"
-        ]
-        theirs = [
-            run["records_per_second"]
-            for run in found["runs"]
-            if run["cell"] == name and run["target"] != "oncelog"
-        ]
-        ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
-        lines.append(
-            f"| {name}, records/s | {statistics.median(ours):,.0f} | {statistics.median(theirs):,.0f} | "
-            f"{statistics.median(ratios):.2f}x ({min(ratios):.2f}..{max(ratios):.2f}) |"
-        )
-    ours = [start["seconds"] for start in found["starts"] if start["target"] == "oncelog"]
-    theirs = [start["seconds"] for start in found["starts"] if start["target"] != "oncelog"]
-    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
-    lines.append(
-        f"| start to first acked produce, s | {statistics.median(ours):.3f} | {statistics.median(theirs):.3f} | "
-        f"{statistics.median(ratios):.3f}x ({min(ratios):.3f}..{max(ratios):.3f}) |"
-    )
-    rss = found["idle_rss_mb"]
-    lines.append(
-        f"| resident memory idle, MB | {rss['oncelog']:.0f} | {rss['Apache Kafka']:.0f} | "
-        f"{rss['oncelog'] / rss['Apache Kafka']:.3f}x |"
-    )
-    return "\n".join(lines) + "\n"
 
 
 def main() -> int:

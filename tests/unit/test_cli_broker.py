@@ -205,7 +205,8 @@ def test_an_interrupted_consumer_commits_what_it_showed(cli: Cli, tmp_path: Path
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["0\n", "1\n"]
-        time.sleep(0.3)  # a line is shown a moment before it counts as seen: an interrupt in between repeats it
+        # A line is shown a moment before it counts as seen: an interrupt in between would repeat it.
+        time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=20)
         assert (process.returncode, said) == (130, "")
