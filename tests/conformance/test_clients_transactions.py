@@ -4,8 +4,10 @@ What is visible is asked of the client itself and of ours, in both isolation lev
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +36,9 @@ SETTINGS = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     "group.min.session.timeout.ms": "1000",
     "group.consumer.session.timeout.ms": "4000",
+    # Apache Kafka comes back from kill -9 the sooner the fewer logs it has to look through.
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.num.partitions": "5",
 }
 ALL = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 PIPES = [
@@ -45,19 +50,30 @@ PIPES = [
 Found = tuple[int, int, str]  # partition, offset, value
 
 
-@pytest.fixture(scope="module", params=targets.chosen())
-def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that may be killed and started again."""
+@contextmanager
+def started_broker(target: str, folder: Path) -> Generator[Broker]:
     try:
-        if request.param == "kafka":
+        if target == "kafka":
             with Oracle({**SETTINGS, **targets.KAFKA_BOUNDS}) as kafka:
                 yield kafka
         else:
-            folder = tmp_path_factory.mktemp("transactions")
             with ServedBroker(folder / "data", settings=SETTINGS) as oncelog:
                 yield oncelog
     except Missing as why:
-        leave_out(f"comparison with {request.param}", why)
+        leave_out(f"comparison with {target}", why)
+
+
+@pytest.fixture(scope="module", params=targets.chosen())
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with started_broker(request.param, tmp_path_factory.mktemp("transactions")) as found:
+        yield found
+
+
+@pytest.fixture(params=targets.chosen())
+def mortal_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
+    """A broker for one test, which may kill it."""
+    with started_broker(request.param, tmp_path) as found:
+        yield found
 
 
 _numbers = count()
@@ -246,9 +262,9 @@ def test_a_transaction_times_out(client: Transactional, broker: Broker) -> None:
 
 @pytest.mark.timeout(300)  # Apache Kafka needs half a minute to come back when the machine is busy
 @ALL
-def test_the_broker_is_killed_in_mid_transaction(client: Transactional, broker: Broker) -> None:
-    stage = Stage(broker, client, "restart")
-    with started(client, broker.bootstrap) as (program,):
+def test_the_broker_is_killed_in_mid_transaction(client: Transactional, mortal_broker: Broker) -> None:
+    stage = Stage(mortal_broker, client, "restart")
+    with started(client, mortal_broker.bootstrap) as (program,):
         program.ask("open", transactional_id=stage.name, timeout_ms=LONG_MS)
         program.ask("begin")
         send(program, stage.topic, "a0", "b1")

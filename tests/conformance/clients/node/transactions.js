@@ -40,7 +40,8 @@ const consume = async (settings, topic, limitMs, eachBatch, enough) => {
     await consumer.subscribe({ topics: [topic], fromBeginning: true })
     await new Promise((resolve, reject) => {
       setTimeout(resolve, limitMs).unref()
-      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+      // It restarts by itself after what may pass, as a coordinator that is still loading.
+      consumer.on(consumer.events.CRASH, ({ payload }) => payload.restart || reject(payload.error))
       const work = async each => {
         await eachBatch(each)
         if (enough()) resolve()
