@@ -23,7 +23,7 @@ TESTS ?= tests
 ARGS ?=
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle conformance-franz-go conformance-kafka-python bench mutants rollover late-endtxn lock clean
+.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench mutants rollover late-endtxn lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,7 +72,10 @@ messages: setup ## regenerate src/oncelog/protocol/messages from its definitions
 
 oracle: $(JAVA_STAMP) ## fetch and start a real Apache Kafka and run the tests that compare oncelog with it
 	@$(PY) -m tests.prepare
-	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/catalogue/test_peers.py tests/conformance
+	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/catalogue/test_peers.py tests/scenarios/test_stories.py tests/conformance
+
+rewrite: $(JAVA_STAMP) ## play the stories of tests/scenarios on Apache Kafka and write down what it says; then read the diff
+	@$(PY) -m tests.scenarios.rewrite $(ARGS)
 
 conformance-franz-go: setup ## franz-go's own tests against oncelog; the passes kept here may only grow
 	@$(PY) -m tests.conformance.suites.franz_go $(ARGS)
