@@ -185,7 +185,7 @@ def test_b37_kafka_10186_an_abort_with_records_that_were_not_sent_yet() -> None:
             producer.produce("out", f"kept {round_number}".encode())
             producer.commit_transaction(10)
         sent = [record.value or b"" for record in broker.read("out", isolation="uncommitted")]
-        assert 100 < sum(value.startswith(b"dropped") for value in sent) < 3_000
+        assert 0 < sum(value.startswith(b"dropped") for value in sent) < 3_000
         kept = sorted(record.value or b"" for record in broker.read("out"))
         assert kept == [b"kept 0", b"kept 1", b"kept 2"]
 

@@ -43,6 +43,7 @@ class AsyncioLoop:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._threads = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="oncelog")
+        self._closed = False
 
     def call_soon(self, run: Callable[[], None]) -> None:
         self._loop.call_soon(run)
@@ -66,10 +67,12 @@ class AsyncioLoop:
             if not self._loop.is_closed():  # else nobody is left to be told
                 self._loop.call_soon_threadsafe(do)
 
-        self._threads.submit(work)
+        if not self._closed:  # else this life is over, by a stop or a kill: nothing happens any more
+            self._threads.submit(work)
         return future
 
     def close(self) -> None:
+        self._closed = True
         self._threads.shutdown(wait=True)
 
 
