@@ -23,7 +23,7 @@ TESTS ?= tests
 ARGS ?=
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench mutants rollover late-endtxn lock clean
+.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale mutants rollover late-endtxn lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ conformance-kafka-python: setup ## kafka-python's own tests against oncelog
 
 bench: $(JAVA_STAMP) ## measure beside a real Apache Kafka on this machine; raw results in bench/results
 	@$(PY) -m bench.run $(ARGS)
+
+bench-scale: setup ## 1,000 connections, 10,000 partitions, a log of 1 GiB; results in bench/results
+	@$(PY) -m bench.scale $(ARGS)
 
 mutants: setup ## break the code in every kept way; each time a test must notice
 	@$(PY) -m tests.mutants.mutant $(ARGS)
