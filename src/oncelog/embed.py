@@ -242,8 +242,11 @@ class Broker:
                 outcome.append((None, fault))
             done.set()
 
+        thread = self._thread
         self._loop.call_soon_threadsafe(work)
-        done.wait()
+        while not done.wait(0.5):
+            if thread is None or not thread.is_alive():
+                raise OncelogError("the broker stopped by itself: its log says why")
         value, fault = outcome[0]
         if fault is not None:
             raise fault

@@ -1,6 +1,7 @@
 """A broker of our own for tests of the transaction coordinator: few partitions, and a look inside."""
 
 import contextlib
+import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
@@ -43,11 +44,15 @@ def broker_of(target: Target) -> oncelog.Broker:
 def states_written(target: Target, name: str) -> list[str]:
     """The states of one id in the order of __transaction_state."""
 
+    def is_durable(server: Server) -> bool:
+        partitions = server.engine.topics[TRANSACTION_STATE].partitions
+        return all(each.high_watermark == each.log_end_offset for each in partitions)
+
     def read(server: Server) -> list[str]:
         found: list[str] = []
         for partition in server.engine.topics[TRANSACTION_STATE].partitions:
             offset = partition.log_start_offset
-            while offset < partition.log_end_offset:
+            while offset < partition.high_watermark:
                 reading = partition.read(
                     offset, max_bytes=1 << 24, isolation=Isolation.READ_UNCOMMITTED, at_least_one_batch=True
                 )
@@ -58,4 +63,8 @@ def states_written(target: Target, name: str) -> list[str]:
                         found.append("tombstone" if txn is None else txn.state.kafka_name)
         return found
 
+    deadline = time.monotonic() + 10
+    while not broker_of(target).run(is_durable):  # Complete is written without waiting for its sync
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     return broker_of(target).run(read)
