@@ -11,7 +11,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 STAMP := $(VENV)/.ready
-JAVA_STAMP := $(VENV)/.java-ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -38,21 +37,13 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --no-index --editable .
 	@touch $@
 
-# Only tests that speak to Java need it. A Java that is there already is used; tests/toolchains.py finds either.
-$(JAVA_STAMP): $(STAMP) requirements/java.lock
-	@if ! command -v java >/dev/null; then \
-		echo "make: no java found, installing the one that requirements/java.lock pins" >&2; \
-		$(PY) -m pip install --quiet --require-hashes --requirement requirements/java.lock; \
-	fi
-	@touch $@
-
 demo: setup ## a broker, a round trip of idempotent records through it, kill -9, restart, and the proof
 	@$(PY) examples/round_trip.py
 
 serve: setup ## a broker on LISTEN (127.0.0.1:9092) that keeps its data in DATA_DIR (.cache/data)
 	@$(BIN)/oncelog serve --listen $(LISTEN) --data-dir $(DATA_DIR) $(ARGS)
 
-test: check $(JAVA_STAMP) ## all checks and all tests; TESTS=path and ARGS="-k name" narrow it
+test: check setup ## all checks and all tests; TESTS=path and ARGS="-k name" narrow it
 	@$(PY) -m tests.prepare
 	@$(PY) -m pytest --numprocesses $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
 
@@ -70,11 +61,11 @@ docs: setup ## regenerate what docs/ takes from the code: APIs, settings, format
 messages: setup ## regenerate src/oncelog/protocol/messages from its definitions
 	@$(PY) -m oncelog.protocol.generate
 
-oracle: $(JAVA_STAMP) ## fetch and start a real Apache Kafka and run the tests that compare oncelog with it
+oracle: setup ## fetch and start a real Apache Kafka and run the tests that compare oncelog with it
 	@$(PY) -m tests.prepare
 	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/catalogue/test_peers.py tests/scenarios/test_stories.py tests/conformance
 
-rewrite: $(JAVA_STAMP) ## play the stories of tests/scenarios on Apache Kafka and write down what it says; then read the diff
+rewrite: setup ## play the stories of tests/scenarios on Apache Kafka and write down what it says; then read the diff
 	@$(PY) -m tests.scenarios.rewrite $(ARGS)
 
 conformance-franz-go: setup ## franz-go's own tests against oncelog; the passes kept here may only grow
@@ -83,7 +74,7 @@ conformance-franz-go: setup ## franz-go's own tests against oncelog; the passes 
 conformance-kafka-python: setup ## kafka-python's own tests against oncelog
 	@$(PY) -m tests.conformance.suites.kafka_python $(ARGS)
 
-bench: $(JAVA_STAMP) ## measure beside a real Apache Kafka on this machine; raw results in bench/results
+bench: setup ## measure beside a real Apache Kafka on this machine; raw results in bench/results
 	@$(PY) -m bench.run $(ARGS)
 
 bench-scale: setup ## 1,000 connections, 10,000 partitions, a log of 1 GiB; results in bench/results
@@ -95,12 +86,12 @@ mutants: setup ## break the code in every kept way; each time a test must notice
 rollover: setup ## 200,000 transactions of one producer through several producer ids
 	@$(PY) -m tests.conformance.rollover $(ARGS)
 
-late-endtxn: $(JAVA_STAMP) ## KAFKA-17754 with real clients, 1,000 tries each on oncelog and on Apache Kafka
+late-endtxn: setup ## KAFKA-17754 with real clients, 1,000 tries each on oncelog and on Apache Kafka
 	@$(PY) -m tests.conformance.late_endtxn $(ARGS)
 
 lock: ## pin requirements/*.in anew (needs uv)
 	@command -v uv >/dev/null || { echo "make lock: wanted uv on the PATH, found none" >&2; exit 2; }
-	@cd requirements && for each in core dev java; do \
+	@cd requirements && for each in core spark dev; do \
 		uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 			--no-annotate --no-header --no-emit-index-url --no-emit-find-links $$each.in --output-file $$each.lock; \
 	done
