@@ -1,6 +1,9 @@
 """What can go wrong for a client: each fault says what was asked, of whom, and what came back."""
 
+from typing import Self
+
 from oncelog.errors import ErrorCode, OncelogError
+from oncelog.model import Producer, TopicPartition
 
 
 class ClientFault(OncelogError):
@@ -29,6 +32,50 @@ class RefusedByBroker(ClientFault):
         self.message = message
         said = f" ({message})" if message else ""
         super().__init__(f"{asked}: {whom} answered {error_name(error)}{said}")
+
+
+class AuthenticationFailed(ClientFault):
+    """The broker does not accept who we say we are, or we do not accept it (TLS). Asking again would not help."""
+
+
+class OffsetOutOfRange(ClientFault):
+    """The log does not hold the offset any more, or not yet."""
+
+    def __init__(self, partition: TopicPartition, position: int, log_start: int, log_end: int) -> None:
+        self.partition = partition
+        self.position = position
+        self.log_start = log_start
+        self.log_end = log_end
+        super().__init__(
+            f"Fetch of {partition} at offset {position}: the log holds offsets {log_start} to {log_end - 1}"
+            if log_end > log_start
+            else f"Fetch of {partition} at offset {position}: the log is empty, its next offset is {log_end}"
+        )
+
+    def __reduce__(self) -> tuple[type[Self], tuple[TopicPartition, int, int, int]]:
+        return type(self), (self.partition, self.position, self.log_start, self.log_end)
+
+
+class TransactionFault(ClientFault):
+    """A transaction cannot go on. `in_doubt`: a commit was sent and its answer never came, so it may be in the log."""
+
+    def __init__(
+        self, said: str, *, transactional_id: str, producer: Producer, in_doubt: bool = False
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer = producer
+        self.in_doubt = in_doubt
+        super().__init__(said)
+
+
+class Fenced(TransactionFault):
+    """Another producer has taken over the transactional id. `current`: who holds it now, where the broker tells."""
+
+    current: Producer | None = None
+
+
+class TransactionLost(TransactionFault):
+    """The transaction is not open any more: the coordinator aborted it (timeout), or it was ended by somebody else."""
 
 
 def error_name(error: int) -> str:
