@@ -310,6 +310,10 @@ class BrokerConfig:
     end_txn_reply: str = _one_of(
         "complete", ("complete", "prepared"), "when EndTxn is answered; prepared is Kafka's timing"
     )
+    transaction_partition_verification_enable: bool = _bool(
+        True,
+        "ask the coordinator whether a partition is in the transaction, for clients that add it themselves (KIP-890)",
+    )
     transaction_two_phase_commit_enable: bool = _bool(
         False, "offer InitProducerId 6: transactions that wait for an outside decision (docs/decisions/0011)"
     )

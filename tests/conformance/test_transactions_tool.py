@@ -1,7 +1,7 @@
 """Apache Kafka's own `kafka-transactions` (KIP-664), pointed at a broker: list, describe, find and cure hanging transactions.
 
-A hanging transaction is open in a partition while its coordinator knows nothing of it. No client can make one here, so
-it is made by hand: in our broker by an append behind the coordinator's back, in Kafka by switching its verification off.
+A hanging transaction is open in a partition while its coordinator knows nothing of it. A client can make one only
+where verification is switched off.
 """
 
 import json
@@ -13,15 +13,12 @@ from typing import Any
 import pytest
 
 import oncelog
-from oncelog.model import Acks
 from oncelog.protocol.messages.produce import ProduceResponse
-from oncelog.record.batch import build_batch
-from oncelog.server.main import Server
 from tests.conformance.targets import chosen
 from tests.oracle import Oracle, complaints, dump_log, run_java
 from tests.oracle.tools import TRANSACTIONS, ToolFailed
 from tests.toolchains import Missing, java, leave_out
-from tests.vectors.play import Partition, Target, records
+from tests.vectors.play import Partition, Target
 from tests.vectors.txn_wire import producers_of, transaction
 
 WITHOUT_VERIFICATION = {"transaction.partition.verification.enable": "false"}
@@ -35,7 +32,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
             with Oracle(WITHOUT_VERIFICATION, heap="400m") as kafka:
                 yield Target("kafka", kafka)
         else:
-            with oncelog.Broker() as broker:
+            with oncelog.Broker(settings=WITHOUT_VERIFICATION) as broker:
                 yield Target("oncelog", broker)
     except Missing as why:
         leave_out("kafka-transactions", why)
@@ -51,24 +48,9 @@ def tool(target: Target, *words: str) -> list[list[str]]:
 def hang(target: Target, log: Partition) -> int:
     """A transaction in the partition that no coordinator knows; its producer id."""
     with transaction(target) as one:
-        if isinstance(target.broker, oncelog.Broker):
-            producer_id = one.producer_id
-
-            def append(server: Server) -> None:
-                partition = server.engine.topics[log.topic].partitions[0]
-                guard = partition.begin_verification(producer_id, 0, 0, supports_epoch_bump=False)
-                assert guard is not None
-                assert not isinstance(guard, int)
-                batch = build_batch(
-                    records(), producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True
-                )
-                partition.append(batch, acks=Acks.ALL, guard=guard)
-
-            target.broker.run(append)
-        else:
-            request = one.produce_request(log, 0)
-            answer = one.connection.send(request, ProduceResponse, 9)
-            assert answer.responses[0].partition_responses[0].error_code == 0
+        request = one.produce_request(log, 0)
+        answer = one.connection.send(request, ProduceResponse, 9)
+        assert answer.responses[0].partition_responses[0].error_code == 0
         assert one.state() == "Empty (P,0)"
         return one.producer_id
 

@@ -1,6 +1,6 @@
 """The brokers that vectors are played on, and the list of differences at the end of a run with ORACLE=1."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,10 +21,10 @@ KAFKAS_TIMING = {"end.txn.reply": "prepared"}
 
 
 @contextmanager
-def start(name: str, folder: Path) -> Generator[Target]:
-    """ "oncelog", "prepared" (oncelog with Kafka's timing of EndTxn) or "kafka"."""
+def start(name: str, folder: Path, extra: Mapping[str, str] | None = None) -> Generator[Target]:
+    """ "oncelog", "prepared" (oncelog with Kafka's timing of EndTxn) or "kafka"; `extra` settings both know."""
     broker: Broker
-    settings = {**QUICK_TIMEOUTS, **(KAFKAS_TIMING if name == "prepared" else {})}
+    settings = {**QUICK_TIMEOUTS, **(KAFKAS_TIMING if name == "prepared" else {}), **(extra or {})}
     try:
         with (
             Oracle(settings, heap="400m")

@@ -181,6 +181,8 @@ async def _verify(
     guards: dict[tuple[int, int], Guard | Refused] = {}
     asked: dict[TopicPartition, tuple[int, int]] = {}
     implicit = context.version >= FIRST_IMPLICIT
+    if not implicit and not broker.config.transaction_partition_verification_enable:
+        return guards
     for at, topic in enumerate(request.topic_data):
         for place, part in enumerate(topic.partition_data):
             partition = found[at][place]

@@ -108,10 +108,13 @@ async def _commit(
 async def _verify(
     request: TxnOffsetCommitRequest, producer: Producer, version: int, broker: Runtime
 ) -> Guard | ErrorCode | None:
-    """A guard for the group's partition of __consumer_offsets; None if the transaction is open there already."""
+    """A guard for the group's partition of __consumer_offsets; None if the transaction is open there already, or if
+    verification is switched off."""
     topic = broker.engine.topics.get(CONSUMER_OFFSETS)
     if topic is None:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if version < FIRST_IMPLICIT and not broker.config.transaction_partition_verification_enable:
+        return None
     at = coordinator_partition(request.group_id, len(topic.partitions))
     guard = topic.partitions[at].begin_verification(
         producer.id, producer.epoch, 0, supports_epoch_bump=version >= FIRST_IMPLICIT

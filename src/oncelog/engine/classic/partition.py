@@ -215,7 +215,8 @@ class ClassicPartition:
             return resolved(Refused(ErrorCode.MESSAGE_TOO_LARGE))
         else:
             max_timestamp, log_append_time, rewrite = header.max_timestamp, False, False
-        decision = decide_append(state, header, origin=origin, guard=guard)
+        verify = self._store.config.transaction_partition_verification_enable
+        decision = decide_append(state, header, origin=origin, guard=guard, verify=verify)
         if isinstance(decision, Refusal):
             return resolved(Refused(decision.error, log_start_offset=state.log_start_offset))
         if isinstance(decision, Duplicate):
