@@ -4,7 +4,7 @@ import pytest
 
 from oncelog.client.faults import error_name
 from oncelog.protocol.messages.produce import ProduceResponse
-from tests.vectors.play import Target
+from tests.vectors.play import Target, fetched
 from tests.vectors.txn_targets import targets
 from tests.vectors.txn_wire import producers_of, transaction, wrote
 
@@ -174,3 +174,24 @@ def test_produce_with_two_producers_in_one_request(target: Target) -> None:
                 error_name(each.partition_responses[0].error_code),
                 "INVALID_PRODUCER_ID_MAPPING",
             )
+
+
+def test_produce_of_a_transactional_batch_without_a_producer_id(target: Target) -> None:
+    """Spec 1.13 and 4.3 speak of batches with a producer id: this one belongs to no transaction, and hides nothing."""
+    log, beside = target.partition(), target.partition()
+    with target.vector("4.3 no producer id") as row, transaction(target) as one:
+        nobody = {"producer_id": -1, "epoch": -1}
+        for at, version in enumerate((3, 9, 11, 12)):
+            row(f"v{version}", one.produce(log, -1, version=version, **nobody), f"NONE @{at}")
+        row("unknown id", one.produce(log, -1, name="nobody", **nobody), "NONE @4")
+        row("null", one.produce(log, -1, name=None, **nobody), "TRANSACTIONAL_ID_AUTHORIZATION_FAILED @-1")
+        row("state", one.state(), "Empty (P,0)")
+        row("nothing open", fetched(log.fetch(0, isolation=1)), "NONE records HW 5 LSO 5 start 0")
+        row("nobody known", producers_of(target, log.topic), {})
+        request = one.produce_request(beside, 0)
+        request.topic_data += one.produce_request(log, -1, producer_id=-1, epoch=-1).topic_data
+        answer = one.connection.send(request, ProduceResponse, 12)
+        both = {each.name: error_name(each.partition_responses[0].error_code) for each in answer.responses}
+        row("beside one of a transaction", both == {beside.topic: "NONE", log.topic: "NONE"}, True)
+        row("state then", one.state(), f"Ongoing (P,0) {beside.topic}-0")
+        one.abort()

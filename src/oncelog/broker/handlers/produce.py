@@ -66,13 +66,13 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
     ]
     producers = _transactional_producers(request)
     guards: dict[tuple[int, int], Guard | Refused] = {}
-    if producers:
+    if producers is not None:
         refused = _refuse_request(request, producers, broker)
         if refused is None and context.version < FIRST_IMPLICIT:
             refused = _refuse_copy(request, producers, context, broker)
         if refused is not None:
             found = [[refused] * len(parts) for parts in found]
-        else:
+        elif producers:
             guards = await _verify(request, found, producers.pop(), context, broker)
     outcomes = [
         [
@@ -109,15 +109,20 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
     return ProduceResponse(responses=responses)
 
 
-def _transactional_producers(request: ProduceRequest) -> set[Producer]:
-    """Whose transactional batches are in the request; empty for most requests, and then nothing is to be verified."""
-    producers: set[Producer] = set()
+def _transactional_producers(request: ProduceRequest) -> set[Producer] | None:
+    """Whose transactional batches are in the request; None for most requests, which have no such batch.
+
+    A batch may call itself transactional without a producer id: it belongs to no transaction and is a plain one.
+    """
+    producers: set[Producer] | None = None
     for topic in request.topic_data:
         for part in topic.partition_data:
             records = part.records
             if records is not None and len(records) >= HEADER_BYTES and records[22] & TRANSACTIONAL:
+                producers = set() if producers is None else producers
                 header = HEADER.unpack_from(records)
-                producers.add(Producer(ProducerId(header[9]), ProducerEpoch(header[10])))
+                if header[9] >= 0:
+                    producers.add(Producer(ProducerId(header[9]), ProducerEpoch(header[10])))
     return producers
 
 
@@ -127,8 +132,7 @@ def _refuse_request(request: ProduceRequest, producers: set[Producer], broker: R
         return Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    (producer,) = producers
-    if broker.transactions.is_handed_over(request.transactional_id, producer):
+    if any(broker.transactions.is_handed_over(request.transactional_id, each) for each in producers):
         return Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
     return None
 
@@ -136,8 +140,8 @@ def _refuse_request(request: ProduceRequest, producers: set[Producer], broker: R
 def _refuse_copy(
     request: ProduceRequest, producers: set[Producer], context: Context, broker: Runtime
 ) -> Refused | None:
-    (producer,) = producers
-    if broker.is_late_copy(request.transactional_id or "", producer, context):
+    transactional_id = request.transactional_id or ""
+    if any(broker.is_late_copy(transactional_id, each, context) for each in producers):
         return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, "a late copy on a connection that its client has left")
     return None
 
@@ -188,7 +192,10 @@ async def _verify(
             partition = found[at][place]
             if isinstance(partition, Refused) or not (part.records or b"")[22] & TRANSACTIONAL:
                 continue
-            sequence = HEADER.unpack_from(part.records or b"")[11]
+            header = HEADER.unpack_from(part.records or b"")
+            if header[9] != producer.id:  # of nobody
+                continue
+            sequence = header[11]
             guard = partition.begin_verification(
                 producer.id, producer.epoch, sequence, supports_epoch_bump=implicit
             )
