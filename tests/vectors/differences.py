@@ -1,7 +1,7 @@
 """The rows of the vectors in which oncelog may differ from Apache Kafka, each with its reason. Nothing else may.
 
-They hold for end.txn.reply=complete, our default: EndTxn, and whoever fences, is answered when the transaction is
-complete and not when its end is decided. With end.txn.reply=prepared (Kafka's timing) nothing differs.
+Most hold for end.txn.reply=complete, our default: EndTxn, and whoever fences, is answered when the transaction is
+complete and not when its end is decided. With end.txn.reply=prepared (Kafka's timing) only `ALWAYS` is left.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,10 @@ WAITED: Final = (
     "the answer before came when the transaction was complete, so there is nothing left to be busy with"
 )
 WAITED_THEN: Final = "follows from the row before"
+NOT_BELOW_START: Final = (
+    "Kafka's last stable offset falls below the log start, to the base of the batch that was cut: a read_committed "
+    "reader that begins at the latest offset is told one that it may not fetch, over and over"
+)
 
 
 class Difference(NamedTuple):
@@ -28,14 +32,19 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("V43", "at once abort", "INVALID_TXN_STATE", WAITED),
     Difference("V53", "at once commit 2", "NONE (P,3)", WAITED),
 )
-_REASONS: Final = {(each.vector, each.ask): each.reason for each in DIFFERENCES}
+ALWAYS: Final[tuple[Difference, ...]] = (
+    Difference("PS-9", "cut to 2", "LSO 2 start 2, latest 2", NOT_BELOW_START),
+    Difference("PS-9", "fetch from the latest, cut to 2", "NONE", NOT_BELOW_START),
+    Difference("PS-9", "cut to 7", "LSO 7 start 7, latest 7", NOT_BELOW_START),
+    Difference("PS-9", "fetch from the latest, cut to 7", "NONE", NOT_BELOW_START),
+)
+_REASONS: Final = {(each.vector, each.ask): each.reason for each in (*DIFFERENCES, *ALWAYS)}
 
 
 def allowed(vector: str, target: str) -> Mapping[str, str]:
     """What is wanted of this broker instead of Kafka's answer, by row."""
-    if target != "oncelog":
-        return {}
-    return {each.ask: each.oncelog for each in DIFFERENCES if each.vector == vector}
+    ours = {"oncelog": (*DIFFERENCES, *ALWAYS), "prepared": ALWAYS}.get(target, ())
+    return {each.ask: each.oncelog for each in ours if each.vector == vector}
 
 
 def reason_of(vector: str, ask: str) -> str | None:

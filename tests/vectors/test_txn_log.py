@@ -213,6 +213,31 @@ def test_trap_25_delete_records_beside_an_open_transaction(target: Target) -> No
         row("LSO then", fetched(log.fetch(7, isolation=1)), "NONE empty HW 7 LSO 7 start 4")
 
 
+@everywhere
+def test_ps_9_delete_records_into_the_middle_of_a_batch(target: Target) -> None:
+    """The last stable offset of an open transaction never lies below the log start; Kafka's does (differences.py)."""
+    log = target.partition()
+    with target.vector("PS-9") as row, transaction(target) as one, target.cluster() as cluster:
+        row("first batch", one.produce(log, 0, count=5), "NONE @0")
+        row("second batch", one.produce(log, 5, count=5), "NONE @5")
+        for cut, stable in ((2, 0), (5, 5), (7, 5), (10, 10)):
+            Admin(cluster).delete_records({TopicPartition(log.topic, 0): cut})
+            found = log.fetch(cut, isolation=READ_COMMITTED)
+            latest = log.list_offset(-1, isolation=READ_COMMITTED).offset
+            said = f"LSO {found.last_stable_offset} start {found.log_start_offset}, latest {latest}"
+            row(f"cut to {cut}", said, f"LSO {stable} start {cut}, latest {stable}")
+            again = log.fetch(latest, isolation=READ_COMMITTED)
+            wanted = "NONE" if stable == cut else "OFFSET_OUT_OF_RANGE"
+            row(f"fetch from the latest, cut to {cut}", error_name(again.error_code), wanted)
+            row(f"nothing undecided is seen, cut to {cut}", len(found.records or b""), 0)
+        row("more of it", one.produce(log, 10), "NONE @10")
+        row("commit", one.commit(), "NONE (P,1)")
+        one.wait()
+        row(
+            "all seen", fetched(log.fetch(10, isolation=READ_COMMITTED)), "NONE records HW 12 LSO 12 start 10"
+        )
+
+
 @pytest.mark.parametrize("fresh_target", chosen(), indirect=True)
 def test_v93_kill_9_with_an_open_transaction_trap_2_trap_14(fresh_target: Target) -> None:
     target = fresh_target
