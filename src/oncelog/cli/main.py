@@ -32,6 +32,9 @@ def build_parser() -> argparse.ArgumentParser:
     _produce(commands.add_parser("produce", help="write lines of text as records"))
     _consume(commands.add_parser("consume", help="read records"))
     _groups(commands.add_parser("groups", help="list, describe and delete consumer groups"))
+    _txn(commands.add_parser("txn", help="see transactions, who holds readers back, and abort"))
+    _log(commands.add_parser("log", help="what stands in a partition's files"))
+    _pipeline(commands.add_parser("pipeline", help="feed, run and prove a Spark pipeline"))
     version = commands.add_parser("version", help="print the version")
     version.add_argument("--json", action="store_true", help="print JSON")
     version.set_defaults(run="oncelog.cli.version:version")
@@ -160,14 +163,111 @@ def _groups(parser: argparse.ArgumentParser) -> None:
     rm.add_argument("group", metavar="GROUP", nargs="+")
 
 
-def _broker_command(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:
+def _txn(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="VERB", dest="verb", required=True)
+    ls = _watched_command(verbs.add_parser("ls", help="list transactional ids"), "oncelog.cli.txn:ls")
+    ls.add_argument(
+        "--state", metavar="STATE", action="append", help="Ongoing, PrepareCommit, ...; may be repeated"
+    )
+    ls.add_argument(
+        "--longer-than", type=_seconds, metavar="SECONDS", help="only transactions this long under way"
+    )
+    ls.add_argument("--match", metavar="PATTERN", help="transactional ids by a pattern with * and ?")
+    show = _watched_command(verbs.add_parser("show", help="one transactional id"), "oncelog.cli.txn:show")
+    show.add_argument("transactional_id", metavar="TRANSACTIONAL_ID")
+    stuck = verbs.add_parser("stuck", help="who holds the last stable offset back, and what frees it")
+    stuck.description = "Every partition whose read_committed readers wait: for whom, since when. Exit code 1 if there is one."
+    _watched_command(stuck, "oncelog.cli.txn:stuck")
+    abort = _broker_command(verbs.add_parser("abort", help="abort a transaction"), "oncelog.cli.txn:abort")
+    abort.description = (
+        "Says what becomes invisible, asks, and aborts. The owner of the transaction is fenced."
+    )
+    abort.add_argument("transactional_id", metavar="TRANSACTIONAL_ID", nargs="?")
+    abort.add_argument(
+        "--partition", metavar="TOPIC-PARTITION", help="of a hanging transaction, which has no owner"
+    )
+    abort.add_argument(
+        "--start-offset", type=_not_negative, metavar="N", help="the first offset of a hanging transaction"
+    )
+    abort.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _log(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="VERB", dest="verb", required=True)
+    dump = verbs.add_parser("dump", help="segments, indexes and snapshots, ours or Apache Kafka's")
+    dump.description = "Batches, markers, index entries and snapshots. Exit code 1 if a batch is damaged."
+    dump.add_argument("what", metavar="FILE|DIRECTORY|TOPIC-PARTITION")
+    dump.add_argument("--data-dir", metavar="DIR", help="where TOPIC-PARTITION is looked for")
+    dump.add_argument(
+        "--offset", type=_not_negative, metavar="N", help="only the batch that holds this offset"
+    )
+    dump.add_argument("--hex", action="store_true", help="every byte with its meaning")
+    dump.add_argument("--json", action="store_true", help="print JSON, one document a batch or file")
+    dump.set_defaults(run="oncelog.cli.log:dump_log")
+
+
+def _watched_command(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:
+    parser.add_argument(
+        "--watch", type=_seconds, metavar="SECONDS", help="again and again, until an interrupt"
+    )
+    return _broker_command(parser, run)
+
+
+def _pipeline(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Run one of the shipped Spark pipelines under supervision: it is restarted after a failure or a kill. Without a "
+        "broker's address it gets one inside this process, rows to work on (--feed), and is proved (--check) when they are done."
+    )
+    _broker_command(parser, "oncelog.cli.pipeline:pipeline", bootstrap=None)
+    parser.add_argument("name", metavar="NAME", nargs="?", help="which one; --list shows all")
+    parser.add_argument("--list", action="store_true", help="list the pipelines with their topics")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="Spark's checkpoint; a restart goes on from it; needed with --bootstrap",
+    )
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument("--once", action="store_true", help="end when all that was there at the start is done")
+    ends.add_argument(
+        "--for", dest="run_for", type=_seconds, metavar="SECONDS", help="end after so long; default: never"
+    )
+    ends.add_argument("--no-run", action="store_true", help="only --feed or --check")
+    parser.add_argument("--feed", action="store_true", help="write --rows invented rows to its source first")
+    parser.add_argument("--rows", type=_positive, default=10_000, metavar="N", help="default %(default)s")
+    parser.add_argument(
+        "--rate", type=_seconds, metavar="N", help="feed so many rows a second while it runs, not all before"
+    )
+    parser.add_argument("--seed", type=_not_negative, default=1, metavar="N", help="of the invented rows")
+    parser.add_argument(
+        "--check", action="store_true", help="count in the end; exit code 1 if the proof fails"
+    )
+    parser.add_argument(
+        "--rows-per-batch",
+        type=_positive,
+        default=2_000,
+        metavar="N",
+        help="limit of a micro-batch; default %(default)s",
+    )
+    parser.add_argument("--master", default="local[*]", help="where Spark runs; default %(default)s")
+    parser.add_argument(
+        "--conf",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a setting of Spark; may be repeated",
+    )
+
+
+def _broker_command(
+    parser: argparse.ArgumentParser, run: str, *, bootstrap: str | None = BOOTSTRAP
+) -> argparse.ArgumentParser:
     """What all commands that talk to a broker have in common."""
     parser.add_argument(
         "--bootstrap",
         "--bootstrap-server",
         metavar="HOST:PORT",
-        default=os.environ.get("ONCELOG_BOOTSTRAP", BOOTSTRAP),
-        help="a broker of the cluster; default $ONCELOG_BOOTSTRAP or " + BOOTSTRAP,
+        default=os.environ.get("ONCELOG_BOOTSTRAP", bootstrap),
+        help=f"a broker of the cluster; default $ONCELOG_BOOTSTRAP or {bootstrap or 'a broker of our own'}",
     )
     parser.add_argument(
         "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="for each answer; default 30"

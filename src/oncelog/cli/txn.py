@@ -1,0 +1,232 @@
+"""`oncelog txn ls | show | stuck | abort`: the transactions of any Kafka, by KIP-664 and our own side door."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Final
+
+from oncelog.cli.connect import connect
+from oncelog.cli.exits import Exit, UsageFault
+from oncelog.cli.output import Printer
+from oncelog.inspect import abort as aborting
+from oncelog.inspect import views
+from oncelog.inspect.ask import SideDoor
+from oncelog.model import TopicPartition
+
+NEEDS_ONCELOG: Final = "n/a (needs oncelog broker)"
+
+
+def ls(options: argparse.Namespace) -> int:
+    printer = Printer(as_json=options.json)
+
+    def once() -> int:
+        with connect(options) as cluster:
+            try:
+                found = views.rows(
+                    cluster,
+                    now_ms=_now(),
+                    states=options.state or (),
+                    longer_than_ms=-1 if options.longer_than is None else int(options.longer_than * 1000),
+                    match=options.match,
+                )
+            except ValueError as fault:
+                raise UsageFault(f"--state: {fault}") from None
+        rows = [asdict(each) for each in found]
+        if not options.json:
+            for row in rows:
+                row |= {"age": age(row["age_ms"]), "time_left": age(row["time_left_ms"])}
+        columns = (
+            "transactional_id state producer_id producer_epoch age time_left partitions coordinator".split()
+        )
+        printer.rows(rows, columns)
+        return Exit.FINE
+
+    return watched(options, printer, once)
+
+
+def show(options: argparse.Namespace) -> int:
+    printer = Printer(as_json=options.json)
+
+    def once() -> int:
+        with connect(options) as cluster:
+            found = views.transaction(cluster, SideDoor(cluster), options.transactional_id, now_ms=_now())
+        if found is None:
+            printer.note(
+                f"oncelog: transactional id {options.transactional_id!r}: its coordinator does not know it"
+            )
+            if options.json:
+                printer.value(None)
+            return Exit.BAD
+        if options.json:
+            printer.value(asdict(found))
+            return Exit.FINE
+        facts = {
+            "transactional id": found.transactional_id,
+            "state": found.state,
+            "producer id / epoch": f"{found.producer_id} / {found.producer_epoch}",
+            "under way for": age(found.age_ms),
+            "timeout": age(found.timeout_ms),
+            "times out in": age(found.time_left_ms),
+            "coordinator": found.coordinator,
+            "epoch bumped by": _bump(found),
+        }
+        printer.rows([{"what": name, "value": value} for name, value in facts.items()], ["what", "value"])
+        if found.partitions:
+            printer.line("")
+            columns = "topic partition start_offset last_stable_offset high_watermark pins".split()
+            printer.rows([asdict(each) for each in found.partitions], columns)
+        return Exit.FINE
+
+    return watched(options, printer, once)
+
+
+def _bump(found: views.TransactionView) -> str:
+    if not found.from_oncelog:
+        return NEEDS_ONCELOG
+    if found.bump is None:
+        return "never bumped"
+    by = f" {found.bump.client_id} at {found.bump.address}" if found.bump.client_id is not None else ""
+    return f"{found.bump.cause}{by}, {age(max(_now() - found.bump.at_ms, 0))} ago, to {found.bump.producer_epoch}"
+
+
+def stuck(options: argparse.Namespace) -> int:
+    """Exit code 1 if any partition is held."""
+    printer = Printer(as_json=options.json)
+
+    def once() -> int:
+        with connect(options) as cluster:
+            found = views.pins(cluster, SideDoor(cluster), now_ms=_now())
+        if options.json:
+            printer.value([asdict(each) for each in found])
+            return Exit.BAD if found else Exit.FINE
+        if not found:
+            printer.note("no partition is held: the last stable offset is the high watermark everywhere")
+            return Exit.FINE
+        columns = "partition lso hw hidden pinned owner state kind timeout_in blocks".split()
+        printer.rows([_stuck_row(each) for each in found], columns)
+        for each in found:
+            printer.note(_story(each))
+        return Exit.BAD
+
+    return watched(options, printer, once)
+
+
+def _stuck_row(pin: views.Pin) -> dict[str, Any]:
+    owner = pin.transactional_id or "nobody"
+    return {
+        "partition": f"{pin.topic}-{pin.partition}",
+        "lso": pin.last_stable_offset,
+        "hw": pin.high_watermark,
+        "hidden": pin.hidden_offsets,
+        "pinned": age(pin.pinned_ms),
+        "owner": owner if pin.producer_id is None else f"{owner} ({pin.producer_id}/{pin.producer_epoch})",
+        "state": pin.state or "-",
+        "kind": pin.kind,
+        "timeout_in": age(pin.time_left_ms),
+        "blocks": ", ".join(pin.groups) or "-",
+    }
+
+
+def _story(pin: views.Pin) -> str:
+    where = f"{pin.topic}-{pin.partition}"
+    if pin.kind == "ending":
+        return f"{where}: decided, {pin.frees}"
+    if not pin.from_oncelog:
+        who = f"its client: {NEEDS_ONCELOG}"
+    elif pin.client_id is None:
+        who = "its client is not known"
+    else:
+        who = f"opened by {pin.client_id} at {pin.address}"
+    if pin.kind == "hanging":
+        fate = "no coordinator will end it"
+    elif pin.time_left_ms is None:
+        fate = "it never times out"
+    else:
+        fate = f"it is aborted by its timeout in {age(pin.time_left_ms)}"
+    return f"{where}: {who}; {fate}; to do it now: {pin.frees}"
+
+
+def abort(options: argparse.Namespace) -> int:
+    printer = Printer(as_json=options.json)
+    with connect(options) as cluster:
+        try:
+            if options.transactional_id is not None and options.partition is None:
+                plan = aborting.plan_by_id(cluster, options.transactional_id)
+            elif options.transactional_id is None and options.partition is not None:
+                if options.start_offset is None:
+                    raise UsageFault("--partition needs --start-offset, as `oncelog txn stuck` prints them")
+                plan = aborting.plan_by_offset(
+                    cluster, partition_named(options.partition), options.start_offset
+                )
+            else:
+                raise UsageFault("wanted either a transactional id or --partition with --start-offset")
+        except aborting.NothingToAbort as fault:
+            printer.note(f"oncelog: {fault}")
+            if options.json:
+                printer.value({"aborted": False, "reason": str(fault)})
+            return Exit.BAD
+        for each in plan.hidden:
+            printer.note(
+                f"{each.topic}-{each.partition}: records of producer {plan.producer_id} from {each.start_offset} "
+                f"on, at most {each.end_offset - each.start_offset}, become invisible for ever"
+            )
+        if not plan.hidden:
+            printer.note("nothing is written in this transaction: nothing becomes invisible")
+        if not options.yes and not _confirmed():
+            printer.note("oncelog: nothing was done; --yes aborts without asking")
+            return Exit.BAD
+        aborting.carry_out(cluster, plan)
+    row = {"aborted": True, **asdict(plan)}
+    if options.json:
+        printer.value(row)
+    else:
+        printer.rows([row], ["transactional_id", "producer_id", "producer_epoch", "aborted"])
+    return Exit.FINE
+
+
+def _confirmed() -> bool:
+    if not sys.stdin.isatty():
+        return False
+    print("abort it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def partition_named(text: str) -> TopicPartition:
+    """TOPIC-PARTITION, as we print it."""
+    topic, _, number = text.rpartition("-")
+    if not topic or not number.isdecimal():
+        raise UsageFault(f"wanted TOPIC-PARTITION such as refunds-4, found {text!r}")
+    return TopicPartition(topic, int(number))
+
+
+def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], int]) -> int:
+    """Once, or again and again with --watch until an interrupt."""
+    if options.watch is None:
+        return once()
+    while True:
+        if printer.is_table:
+            printer.line("\x1b[2J\x1b[H")
+        once()
+        printer.flush()
+        time.sleep(options.watch)
+
+
+def age(ms: int | None) -> str:
+    """A length of time as people say it."""
+    if ms is None:
+        return "-"
+    if ms < 0:
+        return f"-{age(-ms)}"
+    if ms < 1000:
+        return f"{ms} ms"
+    seconds = ms // 1000
+    if seconds < 60:
+        return f"{seconds} s"
+    hours, rest = divmod(seconds, 3600)
+    return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,247 @@
+"""The questions of the inspector, each to all brokers that can answer it: KIP-664, offsets, and our own side door."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from oncelog.client.admin import EARLIEST, LATEST, Admin
+from oncelog.client.cluster import TRANSACTION, Cluster
+from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable, UnsupportedByBroker, demand
+from oncelog.client.session import Connection
+from oncelog.errors import ErrorCode
+from oncelog.model import Isolation, Producer, ProducerEpoch, ProducerId, TopicPartition
+from oncelog.protocol.messages.describe_oncelog import DescribeOncelogRequest, DescribeOncelogResponse
+from oncelog.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
+)
+from oncelog.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from oncelog.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+
+LIST_TRANSACTIONS: Final = 66
+DESCRIBE_AT_ONCE: Final = 500  # transactional ids in one DescribeTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A transactional id as its coordinator lists it."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A transactional id as its coordinator describes it. `start_ms` is -1 when no transaction is under way."""
+
+    transactional_id: str
+    state: str
+    producer: Producer
+    timeout_ms: int
+    start_ms: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveProducer:
+    """A producer as the leader of a partition knows it. `start_offset` is -1 when it has no open transaction there."""
+
+    producer: Producer
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why the epoch of a transactional id was last bumped; only oncelog keeps it."""
+
+    producer_epoch: int
+    cause: str
+    at_ms: int
+    client_id: str | None
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where a partition begins and ends, for both kinds of readers."""
+
+    log_start: int
+    last_stable_offset: int
+    high_watermark: int
+
+
+def list_transactions(
+    cluster: Cluster,
+    *,
+    states: Sequence[str] = (),
+    producer_ids: Sequence[int] = (),
+    longer_than_ms: int = -1,
+) -> list[Listed]:
+    """Of all coordinators, by transactional id. A state that a broker does not know is a fault that names it."""
+    found: list[Listed] = []
+    for node_id in cluster.nodes():
+        whom = cluster.node(node_id)
+        version = whom.version_of(LIST_TRANSACTIONS)
+        if longer_than_ms >= 0 and version < 1:
+            raise UnsupportedByBroker(
+                f"ListTransactions by duration needs version 1, {whom} offers {version}"
+            )
+        request = ListTransactionsRequest(
+            state_filters=list(states), producer_id_filters=list(producer_ids), duration_filter=longer_than_ms
+        )
+        answer = whom.send(request, ListTransactionsResponse, version)
+        demand(answer.error_code, "ListTransactions", str(whom))
+        if answer.unknown_state_filters:
+            raise ValueError(f"unknown transaction states: {', '.join(sorted(answer.unknown_state_filters))}")
+        found += [
+            Listed(each.transactional_id, each.producer_id, each.transaction_state, node_id)
+            for each in answer.transaction_states
+        ]
+    return sorted(found, key=lambda each: each.transactional_id)
+
+
+def describe_listed(cluster: Cluster, listed: Iterable[Listed]) -> dict[str, Described]:
+    """Those that still exist; the broker that lists an id is its coordinator."""
+    by_node: dict[int, list[str]] = {}
+    for each in listed:
+        by_node.setdefault(each.node_id, []).append(each.transactional_id)
+    found: dict[str, Described] = {}
+    for node_id, names in by_node.items():
+        for at in range(0, len(names), DESCRIBE_AT_ONCE):
+            found |= _describe(cluster.node(node_id), names[at : at + DESCRIBE_AT_ONCE])
+    return found
+
+
+def describe_transaction(cluster: Cluster, transactional_id: str) -> Described | None:
+    """None: the coordinator does not know it."""
+    whom = cluster.coordinator(transactional_id, TRANSACTION)
+    return _describe(whom, [transactional_id]).get(transactional_id)
+
+
+def _describe(whom: Connection, names: Sequence[str]) -> dict[str, Described]:
+    answer = whom.send(
+        DescribeTransactionsRequest(transactional_ids=list(names)), DescribeTransactionsResponse
+    )
+    found: dict[str, Described] = {}
+    for each in answer.transaction_states:
+        if each.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            continue
+        demand(each.error_code, f"DescribeTransactions of {each.transactional_id!r}", str(whom))
+        found[each.transactional_id] = Described(
+            each.transactional_id,
+            each.transaction_state,
+            Producer(ProducerId(each.producer_id), ProducerEpoch(each.producer_epoch)),
+            each.transaction_timeout_ms,
+            each.transaction_start_time_ms,
+            tuple(
+                sorted(
+                    TopicPartition(topic.topic, index) for topic in each.topics for index in topic.partitions
+                )
+            ),
+        )
+    return found
+
+
+def describe_producers(
+    cluster: Cluster, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+    """Who writes to these partitions, as their leaders know it."""
+    leaders: dict[Connection, dict[str, list[int]]] = {}
+    for each in sorted(partitions):
+        leaders.setdefault(cluster.leader(each), {}).setdefault(each.topic, []).append(each.partition)
+    found: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
+    for whom, topics in leaders.items():
+        request = DescribeProducersRequest(
+            topics=[TopicRequest(name=name, partition_indexes=mine) for name, mine in topics.items()]
+        )
+        for topic in whom.send(request, DescribeProducersResponse).topics:
+            for each in topic.partitions:
+                partition = TopicPartition(topic.name, each.partition_index)
+                demand(each.error_code, f"DescribeProducers of {partition}", str(whom), each.error_message)
+                found[partition] = tuple(
+                    ActiveProducer(
+                        Producer(ProducerId(one.producer_id), ProducerEpoch(one.producer_epoch)),
+                        one.last_sequence,
+                        one.last_timestamp,
+                        one.coordinator_epoch,
+                        one.current_txn_start_offset,
+                    )
+                    for one in sorted(each.active_producers, key=lambda one: one.producer_id)
+                )
+    return found
+
+
+def ends_of(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Ends]:
+    """The last stable offset is asked before the high watermark: it is never above it in what we return."""
+    admin = Admin(cluster)
+    wanted = sorted(partitions)
+    starts = admin.offsets_at(dict.fromkeys(wanted, EARLIEST))
+    stable = admin.offsets_at(dict.fromkeys(wanted, LATEST), isolation=Isolation.READ_COMMITTED)
+    high = admin.offsets_at(dict.fromkeys(wanted, LATEST))
+    return {
+        each: Ends(starts[each].offset, stable[each].offset, high[each].offset)
+        for each in wanted
+        if each in starts and each in stable and each in high
+    }
+
+
+class SideDoor:
+    """What only oncelog tells. On any other broker every answer is None, found out once by asking."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._is_there: bool | None = None
+
+    @property
+    def is_there(self) -> bool:
+        if self._is_there is None:
+            self._ask(())
+        return bool(self._is_there)
+
+    def causes(self, transactional_ids: Sequence[str]) -> Mapping[str, Cause] | None:
+        answer = self._ask(transactional_ids)
+        if answer is None:
+            return None
+        return {
+            each.transactional_id: Cause(
+                each.producer_epoch,
+                each.cause,
+                each.at_ms,
+                each.client_id,
+                None if each.client_host is None else f"{each.client_host}:{each.client_port}",
+            )
+            for each in answer.bumps
+        }
+
+    def counters(self) -> Mapping[str, int] | None:
+        answer = self._ask(())
+        return None if answer is None else {each.name: each.value for each in answer.counters}
+
+    def _ask(self, transactional_ids: Sequence[str]) -> DescribeOncelogResponse | None:
+        if self._is_there is False:
+            return None
+        known = self._cluster.any()
+        # A connection of its own: Apache Kafka answers an unknown API key by closing it (API-1).
+        with Connection(known.address, client_id=known.client_id, timeout_ms=known.timeout_ms) as door:
+            try:
+                answer = door.send(
+                    DescribeOncelogRequest(transactional_ids=list(transactional_ids)),
+                    DescribeOncelogResponse,
+                    version=0,
+                )
+                demand(answer.error_code, "DescribeOncelog", str(door))
+            except (Unreachable, TimedOut, RefusedByBroker):
+                self._cluster.any()  # raises if the broker itself is gone
+                self._is_there = False
+                return None
+        self._is_there = True
+        return answer

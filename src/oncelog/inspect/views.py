@@ -1,0 +1,293 @@
+"""What the inspector shows, as plain values: the command line prints them, the page draws them, JSON dumps them."""
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from oncelog.client.admin import Admin
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import RefusedByBroker
+from oncelog.inspect import ask
+from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor
+from oncelog.model import TopicPartition
+
+ONGOING: Final = "Ongoing"
+OPEN_STATES: Final = frozenset({ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+NEVER_TIMES_OUT_MS: Final = 2**31 - 1  # two-phase commit (KIP-939)
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRow:
+    """One line of `oncelog txn ls`. Ages are None when no transaction is under way."""
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    age_ms: int | None
+    timeout_ms: int
+    time_left_ms: int | None  # None too when it never times out
+    partitions: int
+    coordinator: int
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedPartition:
+    """A partition of a transaction under way, as its leader sees it."""
+
+    topic: str
+    partition: int
+    start_offset: int | None  # None: nothing of this transaction is written there yet
+    last_sequence: int | None
+    last_stable_offset: int
+    high_watermark: int
+    pins: bool  # this transaction is what holds the last stable offset there
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionView:
+    """`oncelog txn show`. What needs an oncelog broker is None elsewhere, and `from_oncelog` says so."""
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    age_ms: int | None
+    timeout_ms: int
+    time_left_ms: int | None
+    coordinator: str
+    partitions: tuple[TouchedPartition, ...]
+    from_oncelog: bool
+    bump: Cause | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A partition whose readers at read_committed wait, and for whom."""
+
+    topic: str
+    partition: int
+    last_stable_offset: int
+    high_watermark: int
+    hidden_offsets: int  # between the two: records of all producers, and markers
+    pinned_ms: int | None
+    transactional_id: str | None
+    producer_id: int | None
+    producer_epoch: int | None
+    state: str | None
+    start_offset: int | None
+    kind: str  # "long": its owner may still end it; "ending": decided, markers are under way; "hanging": nobody will
+    time_left_ms: int | None
+    open_behind: int  # further open transactions in this partition
+    groups: tuple[str, ...]
+    client_id: str | None
+    address: str | None
+    from_oncelog: bool
+    frees: str  # the command that frees it
+
+
+def rows(
+    cluster: Cluster,
+    *,
+    now_ms: int,
+    states: Sequence[str] = (),
+    longer_than_ms: int = -1,
+    match: str | None = None,
+) -> list[TransactionRow]:
+    """All transactional ids; `match` is a pattern with * and ?."""
+    listed = ask.list_transactions(cluster, states=states, longer_than_ms=longer_than_ms)
+    if match is not None:
+        listed = [each for each in listed if fnmatch.fnmatchcase(each.transactional_id, match)]
+    described = ask.describe_listed(cluster, listed)
+    return [
+        _row(each, described[each.transactional_id], now_ms)
+        for each in listed
+        if each.transactional_id in described
+    ]
+
+
+def _row(listed: Listed, found: Described, now_ms: int) -> TransactionRow:
+    return TransactionRow(
+        transactional_id=found.transactional_id,
+        state=found.state,
+        producer_id=found.producer.id,
+        producer_epoch=found.producer.epoch,
+        age_ms=_age(found, now_ms),
+        timeout_ms=found.timeout_ms,
+        time_left_ms=_time_left(found, now_ms),
+        partitions=len(found.partitions),
+        coordinator=listed.node_id,
+    )
+
+
+def _age(found: Described, now_ms: int) -> int | None:
+    if found.state not in OPEN_STATES or found.start_ms < 0:
+        return None
+    return max(now_ms - found.start_ms, 0)
+
+
+def _time_left(found: Described, now_ms: int) -> int | None:
+    age = _age(found, now_ms)
+    if age is None or found.state != ONGOING or found.timeout_ms >= NEVER_TIMES_OUT_MS:
+        return None
+    return found.timeout_ms - age
+
+
+def transaction(
+    cluster: Cluster, door: SideDoor, transactional_id: str, *, now_ms: int
+) -> TransactionView | None:
+    """One transactional id with its partitions; None if its coordinator does not know it."""
+    found = ask.describe_transaction(cluster, transactional_id)
+    if found is None:
+        return None
+    producers = _producers(cluster, found.partitions)
+    ends = ask.ends_of(cluster, producers)
+    causes = door.causes([transactional_id])
+    return TransactionView(
+        transactional_id=transactional_id,
+        state=found.state,
+        producer_id=found.producer.id,
+        producer_epoch=found.producer.epoch,
+        age_ms=_age(found, now_ms),
+        timeout_ms=found.timeout_ms,
+        time_left_ms=_time_left(found, now_ms),
+        coordinator=str(cluster.coordinator(transactional_id, 1).address),
+        partitions=tuple(
+            _touched(each, found, producers[each], ends[each]) for each in found.partitions if each in ends
+        ),
+        from_oncelog=causes is not None,
+        bump=None if causes is None else causes.get(transactional_id),
+    )
+
+
+def _touched(
+    where: TopicPartition, found: Described, producers: Sequence[ActiveProducer], ends: Ends
+) -> TouchedPartition:
+    mine = next((each for each in producers if each.producer.id == found.producer.id), None)
+    start = None if mine is None or mine.start_offset < 0 else mine.start_offset
+    return TouchedPartition(
+        topic=where.topic,
+        partition=where.partition,
+        start_offset=start,
+        last_sequence=None if mine is None or mine.last_sequence < 0 else mine.last_sequence,
+        last_stable_offset=ends.last_stable_offset,
+        high_watermark=ends.high_watermark,
+        pins=start is not None and start <= ends.last_stable_offset < ends.high_watermark,
+    )
+
+
+def _producers(
+    cluster: Cluster, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+    """Without partitions of topics that were deleted since."""
+    found: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
+    for each in partitions:
+        try:
+            found |= ask.describe_producers(cluster, [each])
+        except RefusedByBroker:
+            cluster.forget(each.topic)
+    return found
+
+
+def pins(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Pin]:
+    """Every partition, internal topics too, whose last stable offset is below its high watermark; longest first."""
+    everywhere = [
+        TopicPartition(topic.name, each.index) for topic in cluster.topics() for each in topic.partitions
+    ]
+    ends = ask.ends_of(cluster, everywhere)
+    held = {where: each for where, each in ends.items() if each.last_stable_offset < each.high_watermark}
+    if not held:
+        return []
+    producers = ask.describe_producers(cluster, held)
+    opened = {
+        where: sorted((each for each in found if each.start_offset >= 0), key=lambda each: each.start_offset)
+        for where, found in producers.items()
+    }
+    owners = _owners(cluster, {each.producer.id for found in opened.values() for each in found})
+    waiting = _waiting_groups(cluster, held)
+    causes = door.causes([each.transactional_id for each in owners.values()])
+    found = [
+        _pin(where, ends[where], opened.get(where, []), owners, waiting.get(where, ()), causes, now_ms)
+        for where in held
+    ]
+    return sorted(found, key=lambda each: (-(each.pinned_ms or 0), each.topic, each.partition))
+
+
+def _owners(cluster: Cluster, producer_ids: set[int]) -> dict[int, Described]:
+    """Producer id -> the transactional id that has a transaction under way with it."""
+    if not producer_ids:
+        return {}
+    listed = ask.list_transactions(cluster, producer_ids=sorted(producer_ids))
+    return {
+        int(each.producer.id): each
+        for each in ask.describe_listed(cluster, listed).values()
+        if each.state in OPEN_STATES
+    }
+
+
+def _pin(
+    where: TopicPartition,
+    ends: Ends,
+    opened: Sequence[ActiveProducer],
+    owners: Mapping[int, Described],
+    groups: Sequence[str],
+    causes: Mapping[str, Cause] | None,
+    now_ms: int,
+) -> Pin:
+    first = opened[0] if opened else None
+    owner = None if first is None else owners.get(int(first.producer.id))
+    if owner is not None and where not in owner.partitions:
+        owner = None  # its coordinator will never write a marker here (KIP-664's hanging transaction)
+    if first is None:
+        kind, frees = "ending", "nothing to do: its markers are on their way"
+    elif owner is None:
+        kind = "hanging"
+        frees = f"oncelog txn abort --partition {where} --start-offset {first.start_offset}"
+    elif owner.state == ONGOING:
+        kind, frees = "long", f"oncelog txn abort {owner.transactional_id}"
+    else:
+        kind, frees = "ending", "nothing to do: its markers are on their way"
+    if owner is not None:
+        pinned = _age(owner, now_ms)
+    else:
+        pinned = None if first is None or first.last_timestamp < 0 else max(now_ms - first.last_timestamp, 0)
+    cause = None if owner is None or causes is None else causes.get(owner.transactional_id)
+    return Pin(
+        topic=where.topic,
+        partition=where.partition,
+        last_stable_offset=ends.last_stable_offset,
+        high_watermark=ends.high_watermark,
+        hidden_offsets=ends.high_watermark - ends.last_stable_offset,
+        pinned_ms=pinned,
+        transactional_id=None if owner is None else owner.transactional_id,
+        producer_id=None if first is None else int(first.producer.id),
+        producer_epoch=None if first is None else int(first.producer.epoch),
+        state=None if owner is None else owner.state,
+        start_offset=None if first is None else first.start_offset,
+        kind=kind,
+        time_left_ms=None if owner is None else _time_left(owner, now_ms),
+        open_behind=max(len(opened) - 1, 0),
+        groups=tuple(groups),
+        client_id=None if cause is None else cause.client_id,
+        address=None if cause is None else cause.address,
+        from_oncelog=causes is not None,
+        frees=frees,
+    )
+
+
+def _waiting_groups(
+    cluster: Cluster, held: Mapping[TopicPartition, Ends]
+) -> dict[TopicPartition, tuple[str, ...]]:
+    """Groups that have an offset in a held partition and are not past its end: they wait now or will."""
+    admin = Admin(cluster)
+    waiting: dict[TopicPartition, list[str]] = {}
+    for listing in admin.list_groups():
+        try:
+            offsets = admin.group_offsets(listing.group)
+        except RefusedByBroker:
+            continue  # gone since it was listed, or not a group that commits offsets
+        for where, committed in offsets.items():
+            if where in held and committed.offset < held[where].high_watermark:
+                waiting.setdefault(where, []).append(listing.group)
+    return {where: tuple(sorted(groups)) for where, groups in waiting.items()}

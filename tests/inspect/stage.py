@@ -1,0 +1,75 @@
+"""What inspector tests share: a broker of either kind, the command line as a function, and transactions left open."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from oncelog.cli.main import main
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Stage:
+    """One running broker and the commands pointed at it."""
+
+    def __init__(self, kind: str, bootstrap: str, capture: pytest.CaptureFixture[str]) -> None:
+        self.kind = kind
+        self.bootstrap = bootstrap
+        self._capture = capture
+
+    @property
+    def is_oncelog(self) -> bool:
+        return self.kind == "oncelog"
+
+    def run(self, *words: str) -> Said:
+        self._capture.readouterr()
+        code = main([*words, "--bootstrap", self.bootstrap])
+        said = self._capture.readouterr()
+        return Said(code, said.out, said.err)
+
+    def json(self, *words: str) -> Any:
+        return self.run(*words, "--json").json
+
+    @contextmanager
+    def producer(
+        self, transactional_id: str, client_id: str = "till", timeout_ms: int = 60_000
+    ) -> Generator[Producer]:
+        """A librdkafka producer inside an open transaction; purged at the end, so that it says nothing more."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "transactional.id": transactional_id,
+                "client.id": client_id,
+                "transaction.timeout.ms": timeout_ms,
+                "log_level": 0,
+            }
+        )
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        try:
+            yield producer
+        finally:
+            producer.purge()
+
+
+SETTINGS = {
+    "transaction.partition.verification.enable": "false",  # lets a client make a hanging transaction
+    "transaction.state.log.num.partitions": "4",
+    "offsets.topic.num.partitions": "4",
+}

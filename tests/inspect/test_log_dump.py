@@ -1,0 +1,237 @@
+"""`oncelog log dump`: our reading of a partition's files, field by field against Kafka's own DumpLogSegments."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+import oncelog
+from oncelog.cli.main import main
+from oncelog.inspect.annotate import pieces_of_batch
+from oncelog.inspect.dump import batch_rows, index_rows
+from oncelog.record.batch import NewRecord, build_batch
+from oncelog.record.marker import encode_marker
+from tests.conformance.targets import chosen
+from tests.oracle import Oracle, dump_log
+from tests.oracle.jars import fetch
+from tests.toolchains import Missing, java, leave_out
+
+
+def fill(bootstrap: str) -> None:
+    """Committed and aborted transactions, all codecs, headers, and offsets in a transaction."""
+    for number, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd")):
+        producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "transactional.id": f"refunds-{number}",
+                "compression.codec": codec,
+                "linger.ms": 20,
+                "log_level": 0,
+            }
+        )
+        producer.init_transactions(30)
+        reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "settle"})
+        for outcome in ("commit", "abort"):
+            producer.begin_transaction()
+            for each in range(50):
+                producer.produce(
+                    "out", b"value %d" % each * 10, key=b"k%d" % each, partition=0, headers={"h": b"1"}
+                )
+            offsets = [TopicPartition("out", 0, number * 10 + 1)]
+            producer.send_offsets_to_transaction(offsets, reader.consumer_group_metadata(), 20)
+            producer.flush(20)  # or an abort purges them
+            if outcome == "commit":
+                producer.commit_transaction(20)
+            else:
+                producer.abort_transaction(20)
+        reader.close()
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that an oncelog broker wrote and left."""
+    folder = tmp_path_factory.mktemp("dump") / "data"
+    settings = {"transaction.state.log.num.partitions": "1", "offsets.topic.num.partitions": "1"}
+    with oncelog.Broker(data_dir=str(folder), settings=settings) as broker:
+        broker.topic("out", partitions=1, configs={"segment.bytes": "8192", "index.interval.bytes": "1024"})
+        fill(broker.bootstrap)
+    return folder
+
+
+FIELDS = {
+    "baseOffset": "base_offset",
+    "lastOffset": "last_offset",
+    "count": "count",
+    "baseSequence": "base_sequence",
+    "lastSequence": "last_sequence",
+    "producerId": "producer_id",
+    "producerEpoch": "producer_epoch",
+    "partitionLeaderEpoch": "leader_epoch",
+    "isTransactional": "is_transactional",
+    "isControl": "is_control",
+    "position": "position",
+    "size": "size",
+    "magic": "magic",
+    "compresscodec": "codec",
+    "crc": "crc",
+}
+
+
+def of_kafka(path: Path) -> list[dict[str, str]]:
+    """The batches as DumpLogSegments prints them: `name: value` pairs."""
+    lines = [line for line in dump_log(path).splitlines() if line.startswith("baseOffset:")]
+    return [dict(re.findall(r"(\w+): (\S+)", line)) for line in lines]
+
+
+def of_ours(path: Path) -> list[dict[str, str]]:
+    rows = [row for row, _ in batch_rows(path.read_bytes())]
+    return [{name: str(getattr(row, FIELDS[name])).lower() for name in FIELDS} for row in rows]
+
+
+def need_kafka_tools() -> None:
+    try:
+        java()
+        fetch()
+    except (Missing, RuntimeError) as why:
+        leave_out("Kafka's DumpLogSegments", why)
+
+
+@pytest.fixture(scope="module", params=chosen())
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory left behind: by oncelog, and with ORACLE=1 by Apache Kafka too."""
+    if request.param == "oncelog":
+        return request.getfixturevalue("ours")
+    settings = {"transaction.state.log.num.partitions": "1", "offsets.topic.num.partitions": "1"}
+    folder = tmp_path_factory.mktemp("kafka")
+    with Oracle({**settings, "num.partitions": "1"}, data_dir=folder) as kafka:
+        fill(kafka.bootstrap)
+    (out,) = folder.rglob("out-0")
+    return out.parent
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("partition", ["out-0", "__transaction_state-0", "__consumer_offsets-0"])
+def test_our_reading_agrees_with_dump_log_segments(written: Path, partition: str) -> None:
+    need_kafka_tools()
+    compared = 0
+    for path in sorted((written / partition).glob("*.log")):
+        theirs = [{name: each[name].lower() for name in FIELDS} for each in of_kafka(path)]
+        assert of_ours(path) == theirs
+        compared += len(theirs)
+    assert compared >= 10
+
+
+@pytest.mark.timeout(240)
+def test_index_and_snapshot_entries_agree_with_dump_log_segments(ours: Path) -> None:
+    need_kafka_tools()
+    kinds = {"offset": 0, "txn": 0, "snapshot": 0}
+    for path in sorted((ours / "out-0").glob("*.index")):
+        text = dump_log(path, options=("--index-sanity-check",)) + dump_log(path)
+        found = [tuple(map(int, each)) for each in re.findall(r"^offset: (\d+) position: (\d+)", text, re.M)]
+        mine = [(row["offset"], row["position"]) for row in index_rows(path)]
+        assert [each for each in found if each[1]] == mine
+        kinds["offset"] += len(mine)
+    for path in sorted((ours / "out-0").glob("*.txnindex")):
+        text = dump_log(path)
+        found = re.findall(
+            r"producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)", text
+        )
+        mine = [
+            tuple(
+                str(row[name])
+                for name in ("producer_id", "first_offset", "last_offset", "last_stable_offset")
+            )
+            for row in index_rows(path)
+        ]
+        assert found == mine
+        kinds["txn"] += len(mine)
+    for path in sorted((ours / "out-0").glob("*.snapshot")):
+        found = re.findall(r"producerId: (\d+) producerEpoch: (\d+)", dump_log(path))
+        mine = [(str(row["producer_id"]), str(row["epoch"])) for row in index_rows(path)]
+        assert sorted(found) == sorted(mine)
+        kinds["snapshot"] += len(mine)
+    assert all(kinds.values()), kinds
+
+
+def test_states_of_a_transaction_are_read_from_its_log(
+    ours: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["log", "dump", "__transaction_state-0", "--data-dir", str(ours), "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    states = [
+        record["value"]["state"]
+        for line in lines
+        for record in line.get("records", ())
+        if record["key"]["transactional_id"] == "refunds-0"
+    ]
+    assert states[0] == "Empty"
+    assert [each for each in states if each.startswith(("Prepare", "Complete"))] == [
+        "PrepareCommit",
+        "CompleteCommit",
+        "PrepareAbort",
+        "CompleteAbort",
+    ]
+
+
+def test_offsets_of_a_group_are_read_from_its_log(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["log", "dump", "__consumer_offsets-0", "--data-dir", str(ours), "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    records = [each for line in lines for each in line.get("records", ()) if each["kind"] == "OffsetCommit"]
+    assert {each["key"]["group"] for each in records} == {"settle"}
+    assert {each["value"]["offset"] for each in records} == {1, 11, 21, 31, 41}
+
+
+def test_hex_names_every_byte_of_a_batch() -> None:
+    records = [NewRecord(b"key", b"value", 5, [("h", None), ("g", b"\xff")]), NewRecord(None, None, 9, [])]
+    batch = build_batch(records, producer_id=7, producer_epoch=3, base_sequence=12, transactional=True)
+    pieces = pieces_of_batch(batch)
+    assert b"".join(each.data for each in pieces) == batch
+    assert [each.at for each in pieces] == [
+        sum(len(one.data) for one in pieces[:n]) for n in range(len(pieces))
+    ]
+    values = {each.name: each.value for each in pieces}
+    assert values["producer id"] == "7"
+    assert values["record 0 key"] == "'key'"
+    assert values["record 1 key size"] == "null"
+    assert values["crc"].endswith("(fits)")
+    assert pieces_of_batch(batch[:-1] + bytes([batch[-1] ^ 1]))[4].value.endswith("(DOES NOT FIT)")
+
+
+def test_hex_of_a_marker_says_commit_or_abort() -> None:
+    marker = encode_marker(
+        base_offset=3,
+        timestamp=1,
+        producer_id=7,
+        producer_epoch=0,
+        coordinator_epoch=4,
+        commit=False,
+        leader_epoch=0,
+    )
+    values = {each.name: each.value for each in pieces_of_batch(bytes(marker))}
+    assert values["record 0 key"] == "version 0, ABORT"
+    assert values["record 0 value"] == "version 0, coordinator epoch 4"
+
+
+def test_a_damaged_batch_is_exit_code_1(
+    ours: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = next(iter(sorted((ours / "out-0").glob("*.log"))))
+    data = bytearray(whole.read_bytes())
+    data[100] ^= 1
+    copy = tmp_path / whole.name
+    copy.write_bytes(data)
+    assert main(["log", "dump", str(whole)]) == 0
+    assert main(["log", "dump", str(copy)]) == 1
+    copy.write_bytes(whole.read_bytes() + b"torn")
+    assert main(["log", "dump", str(copy)]) == 1
+    assert "4 bytes follow" in capsys.readouterr().err
+
+
+def test_what_is_no_file_of_a_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("x")
+    assert main(["log", "dump", str(other)]) == 1
+    assert "wanted a name" in capsys.readouterr().err
+    assert main(["log", "dump", "nowhere-0"]) == 2

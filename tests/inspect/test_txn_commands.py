@@ -1,0 +1,246 @@
+"""`oncelog txn`: what it says of open, hanging and ended transactions, on oncelog and (ORACLE=1) on Apache Kafka."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from oncelog.client.address import parse_bootstrap
+from oncelog.client.session import Connection
+from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from oncelog.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from oncelog.record.batch import NewRecord, build_batch
+from tests.conformance import targets
+from tests.inspect.stage import SETTINGS, Stage
+from tests.toolchains import Missing, leave_out
+
+ROW_KEYS = {
+    "transactional_id",
+    "state",
+    "producer_id",
+    "producer_epoch",
+    "age_ms",
+    "timeout_ms",
+    "time_left_ms",
+    "partitions",
+    "coordinator",
+}
+PIN_KEYS = {
+    "topic",
+    "partition",
+    "last_stable_offset",
+    "high_watermark",
+    "hidden_offsets",
+    "pinned_ms",
+    "transactional_id",
+    "producer_id",
+    "producer_epoch",
+    "state",
+    "start_offset",
+    "kind",
+    "time_left_ms",
+    "open_behind",
+    "groups",
+    "client_id",
+    "address",
+    "from_oncelog",
+    "frees",
+}
+
+
+@pytest.fixture(scope="module", params=targets.chosen())
+def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    try:
+        with targets.run(request.param, SETTINGS) as bootstrap:
+            yield request.param, bootstrap
+    except Missing as why:
+        leave_out(f"the inspector on {request.param}", why)
+
+
+@pytest.fixture
+def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
+    return Stage(*place, capsys)
+
+
+def test_ls_shows_state_age_and_time_left(stage: Stage) -> None:
+    stage.run("topics", "new", "ls-out", "--partitions", "2")
+    with stage.producer("ls-1", timeout_ms=45_000) as producer:
+        producer.produce("ls-out", b"x", partition=1)
+        producer.flush(10)
+        (row,) = stage.json("txn", "ls", "--match", "ls-*")
+        assert set(row) == ROW_KEYS
+        assert (row["transactional_id"], row["state"], row["partitions"]) == ("ls-1", "Ongoing", 1)
+        assert 0 <= row["age_ms"] < 45_000
+        assert row["time_left_ms"] == 45_000 - row["age_ms"]
+        assert stage.json("txn", "ls", "--match", "nobody-*") == []
+        assert [
+            each["transactional_id"]
+            for each in stage.json("txn", "ls", "--state", "Ongoing", "--match", "ls-*")
+        ]
+        assert stage.json("txn", "ls", "--state", "PrepareAbort", "--match", "ls-*") == []
+        assert stage.json("txn", "ls", "--longer-than", "3600") == []
+        producer.commit_transaction(20)
+    deadline = time.monotonic() + 20
+    while (row := stage.json("txn", "ls", "--match", "ls-*")[0])["state"] == "PrepareCommit":
+        assert time.monotonic() < deadline, "Kafka answers before the markers are written, but not this long"
+    assert (row["state"], row["age_ms"], row["time_left_ms"]) == ("CompleteCommit", None, None)
+
+
+def test_ls_refuses_a_state_that_is_none(stage: Stage) -> None:
+    said = stage.run("txn", "ls", "--state", "Sleeping")
+    assert said.code == 2
+    assert "Sleeping" in said.err
+
+
+def test_show_names_partitions_and_who_pins(stage: Stage) -> None:
+    stage.run("topics", "new", "show-out", "--partitions", "2")
+    with stage.producer("show-1", client_id="till-7") as producer:
+        for _ in range(5):
+            producer.produce("show-out", b"x", partition=1)
+        producer.flush(10)
+        found = stage.json("txn", "show", "show-1")
+        (where,) = found["partitions"]
+        assert (where["topic"], where["partition"], where["start_offset"], where["pins"]) == (
+            "show-out",
+            1,
+            0,
+            True,
+        )
+        assert (where["last_stable_offset"], where["high_watermark"]) == (0, 5)
+        assert found["from_oncelog"] is stage.is_oncelog
+        if stage.is_oncelog:
+            assert found["bump"]["client_id"] == "till-7"
+        else:
+            assert "n/a (needs oncelog broker)" in stage.run("txn", "show", "show-1").out
+        producer.abort_transaction(20)
+
+
+def test_show_of_an_unknown_id_says_so(stage: Stage) -> None:
+    said = stage.run("txn", "show", "nobody")
+    assert said.code == 1
+    assert "'nobody'" in said.err
+
+
+def test_a_long_transaction_is_found_and_freed(stage: Stage) -> None:
+    """Seed 000's engineer: 14,000 records behind a producer that hangs."""
+    stage.run("topics", "new", "refunds-emitted", "--partitions", "1")
+    reader = Consumer(
+        {
+            "bootstrap.servers": stage.bootstrap,
+            "group.id": "warehouse-loader",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    with stage.producer("refunds-1", client_id="till") as producer:
+        producer.produce("refunds-emitted", b"first")
+        producer.flush(10)
+        reader.commit(offsets=[TopicPartition("refunds-emitted", 0, 0)], asynchronous=False)
+        with stage.producer("behind-1") as behind:
+            for number in range(13_999):
+                behind.produce("refunds-emitted", b"%d" % number)
+            behind.commit_transaction(30)
+        said = stage.run("txn", "stuck")
+        assert said.code == 1
+        (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "refunds-emitted"]
+        assert set(pin) == PIN_KEYS
+        assert (pin["transactional_id"], pin["kind"], pin["state"]) == ("refunds-1", "long", "Ongoing")
+        assert (pin["last_stable_offset"], pin["hidden_offsets"]) == (
+            0,
+            14_001,
+        )  # and the marker of the other
+        assert pin["groups"] == ["warehouse-loader"]
+        assert (pin["client_id"] == "till") is stage.is_oncelog
+        assert pin["frees"] in said.err
+
+        refused = stage.run(*pin["frees"].split()[1:])
+        assert refused.code == 1  # nobody said yes
+        assert "become invisible" in refused.err
+        assert stage.run("txn", "stuck").code == 1
+        assert stage.run(*pin["frees"].split()[1:], "--yes").code == 0
+        wait_until_free(stage, "refunds-emitted")
+        with pytest.raises(KafkaException):
+            producer.commit_transaction(20)
+    reader.subscribe(["refunds-emitted"])
+    seen = 0
+    while seen < 13_999:
+        message = reader.poll(20)
+        assert message is not None, f"wanted 13,999 records, found {seen}"
+        assert message.error() is None
+        assert message.value() != b"first"
+        seen += 1
+    reader.close()
+
+
+def wait_until_free(stage: Stage, topic: str) -> None:
+    """Kafka answers before the markers are written."""
+    deadline = time.monotonic() + 20
+    while any(each["topic"] == topic for each in stage.json("txn", "stuck")):
+        assert time.monotonic() < deadline, f"{topic} is still held"
+        time.sleep(0.1)
+
+
+def test_a_hanging_transaction_is_told_from_a_long_one_and_freed(stage: Stage) -> None:
+    stage.run("topics", "new", "hung", "--partitions", "1")
+    (address,) = parse_bootstrap(stage.bootstrap)
+    with Connection(address) as door:
+        init = InitProducerIdRequest(transactional_id="ghost", transaction_timeout_ms=60_000)
+        given = door.send(init, InitProducerIdResponse, 2)
+        batch = build_batch(
+            [NewRecord(None, b"x", 1, [])] * 3,
+            producer_id=given.producer_id,
+            producer_epoch=given.producer_epoch,
+            base_sequence=0,
+            transactional=True,
+        )
+        produce = ProduceRequest(
+            transactional_id="ghost",
+            acks=-1,
+            timeout_ms=10_000,
+            topic_data=[
+                TopicProduceData(name="hung", partition_data=[PartitionProduceData(index=0, records=batch)])
+            ],
+        )
+        answer = door.send(produce, ProduceResponse, 9)  # without AddPartitionsToTxn: nobody checks here
+        assert answer.responses[0].partition_responses[0].error_code == 0
+    (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "hung"]
+    assert (pin["kind"], pin["transactional_id"], pin["start_offset"]) == ("hanging", None, 0)
+    assert pin["frees"] == "oncelog txn abort --partition hung-0 --start-offset 0"
+    assert "no coordinator will end it" in stage.run("txn", "stuck").err
+    wrong = stage.run("txn", "abort", "--partition", "hung-0", "--start-offset", "1", "--yes")
+    assert wrong.code == 1
+    assert "found 0" in wrong.err
+    assert stage.run(*pin["frees"].split()[1:], "--yes").code == 0
+    wait_until_free(stage, "hung")
+
+
+def test_nothing_stuck_is_exit_code_0(stage: Stage) -> None:
+    said = stage.run("txn", "stuck")
+    assert (said.code, said.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["abort", "nobody"], "does not know it"),
+        (["abort", "ls-1"], "wanted state Ongoing"),
+    ],
+)
+def test_abort_of_nothing_is_refused(stage: Stage, words: list[str], wanted: str) -> None:
+    said = stage.run("txn", *words, "--yes")
+    assert said.code == 1
+    assert wanted in said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["abort"], ["abort", "--partition", "x-0"], ["abort", "--partition", "x", "--start-offset", "0"]],
+)
+def test_abort_usage(stage: Stage, words: list[str]) -> None:
+    assert stage.run("txn", *words).code == 2
