@@ -1,5 +1,6 @@
 """From fetched bytes to records: which of them a reader may see (spec 6.1). Knows no sockets."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -57,7 +58,7 @@ def visible(
     """The records from `from_offset` on that this isolation level shows. A cut last batch is left for the next fetch."""
     found = Visible([], from_offset)
     hides = isolation is Isolation.READ_COMMITTED
-    for batch, header, fate in _fates(partition, data, sorted(aborted, key=lambda each: each.first_offset)):
+    for batch, header, fate in _fates(partition, data, aborted):
         if not header.is_control and not (hides and fate is Fate.ABORTED):
             found.records += _records(
                 partition, batch, header, from_offset, Fate.COMMITTED if hides else fate
@@ -78,7 +79,7 @@ def with_fates(
     """
     found = Visible([], from_offset)
     if aborted is not None:
-        fates = list(_fates(partition, data, sorted(aborted, key=lambda each: each.first_offset)))
+        fates = list(_fates(partition, data, aborted))
     else:
         fates = _fates_by_markers(partition, data)
     for batch, header, fate in fates:
@@ -88,25 +89,32 @@ def with_fates(
     return found
 
 
-def _fates(
-    partition: TopicPartition, data: bytes | memoryview, pending: list[AbortedFrom]
-) -> Iterator[tuple[memoryview, BatchHeader, Fate]]:
-    aborting: set[int] = set()
-    at = 0
-    for batch, header in _whole_batches(partition, data):
+class Aborting:
+    """Which transactional batches are aborted by the list of a Fetch answer. To be asked of every batch, in their order."""
+
+    def __init__(self, aborted: Iterable[AbortedFrom]) -> None:
+        self._pending = deque(sorted(aborted, key=lambda each: each.first_offset))
+        self._producers: set[int] = set()
+
+    def fate(self, batch: memoryview, header: BatchHeader) -> Fate:
         if header.producer_id >= 0:
-            while at < len(pending) and pending[at].first_offset <= header.last_offset:
-                aborting.add(pending[at].producer_id)
-                at += 1
+            while self._pending and self._pending[0].first_offset <= header.last_offset:
+                self._producers.add(self._pending.popleft().producer_id)
         if header.is_control:
             marker = read_marker(batch)
             if marker is not None and not marker.commit:
-                aborting.discard(header.producer_id)
-            yield batch, header, Fate.COMMITTED
-        elif header.is_transactional and header.producer_id in aborting:
-            yield batch, header, Fate.ABORTED
-        else:
-            yield batch, header, Fate.COMMITTED
+                self._producers.discard(header.producer_id)
+            return Fate.COMMITTED
+        hidden = header.is_transactional and header.producer_id in self._producers
+        return Fate.ABORTED if hidden else Fate.COMMITTED
+
+
+def _fates(
+    partition: TopicPartition, data: bytes | memoryview, aborted: Iterable[AbortedFrom]
+) -> Iterator[tuple[memoryview, BatchHeader, Fate]]:
+    aborting = Aborting(aborted)
+    for batch, header in _whole_batches(partition, data):
+        yield batch, header, aborting.fate(batch, header)
 
 
 def _fates_by_markers(
