@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from oncelog.errors import BadConfig
 
+MAX_SHORT: Final = 2**15 - 1
 MAX_INT: Final = 2**31 - 1
 MAX_LONG: Final = 2**63 - 1
 
@@ -23,6 +24,7 @@ class ConfigType(IntEnum):
     BOOLEAN = 1
     STRING = 2
     INT = 3
+    SHORT = 4
     LONG = 5
     DOUBLE = 6
     LIST = 7
@@ -39,9 +41,8 @@ class Key:
 
     name: str
     type: ConfigType
-    default: (
-        str | None
-    )  # None: not set, then another setting decides (log.retention.ms: then log.retention.hours)
+    # None: not set, and none (broker.rack) or another setting decides (log.retention.ms: then log.retention.hours)
+    default: str | None
     wanted: str  # in words, for the documents
     check: Check
     doc: str
@@ -104,6 +105,7 @@ _READERS: Final[Mapping[ConfigType, Callable[[str], Any]]] = {
     ConfigType.BOOLEAN: _boolean,
     ConfigType.STRING: str.strip,
     ConfigType.INT: lambda text: _whole(text.strip(), "INT", MAX_INT),
+    ConfigType.SHORT: lambda text: _whole(text.strip(), "SHORT", MAX_SHORT),
     ConfigType.LONG: lambda text: _whole(text.strip(), "LONG", MAX_LONG),
     ConfigType.DOUBLE: lambda text: _real(text.strip()),
     ConfigType.LIST: _words,
@@ -126,7 +128,7 @@ def _anything(_: Any) -> None:
 def _key(
     kind: ConfigType, default: Any, wanted: str, check: Check, doc: str, synonym: str | None, name: str | None
 ) -> Any:
-    key = Key(name or "", kind, text_of(default), wanted, check, doc, synonym)
+    key = Key(name or "", kind, text_of(default) or None, wanted, check, doc, synonym)
     return field(default=default, metadata={"key": key})
 
 
@@ -147,6 +149,11 @@ def _long(
 ) -> Any:
     wanted = f"a whole number from {low} to {high}"
     return _key(ConfigType.LONG, default, wanted, _range(low, high), doc, synonym, name)
+
+
+def _replicas(doc: str) -> Any:
+    """A number of replicas of the coordinators' topics: a SHORT to Kafka, and 1 here."""
+    return _key(ConfigType.SHORT, 1, "a whole number from 1 to 1", _range(1, 1), doc, None, None)
 
 
 def _bool(default: bool, doc: str, synonym: str | None = None) -> Any:
@@ -287,12 +294,8 @@ class BrokerConfig:
     durability: str = _one_of(
         "process", ("power", "process"), "what an acknowledged record survives (docs/operating.md)"
     )
-    flush_interval_ms: int = _long(
-        60_000,
-        1,
-        "how often recovery points are written",
-        high=MAX_INT,
-        name="log.flush.offset.checkpoint.interval.ms",
+    flush_interval_ms: int = _int(
+        60_000, 1, "how often recovery points are written", name="log.flush.offset.checkpoint.interval.ms"
     )
     log_retention_check_interval_ms: int = _long(300_000, 1, "how often retention looks for old segments")
     log_cleaner_enable: bool = _bool(True, "compact topics with cleanup.policy=compact")
@@ -336,12 +339,12 @@ class BrokerConfig:
         3_600_000, 1, "how often expired transactional ids are looked for"
     )
     transaction_state_log_num_partitions: int = _int(50, 1, "partitions of __transaction_state")
-    transaction_state_log_replication_factor: int = _int(1, 1, "there is one replica", high=1)
+    transaction_state_log_replication_factor: int = _replicas("there is one replica")
     transaction_state_log_min_isr: int = _int(1, 1, "there is one replica", high=1)
     transaction_state_log_segment_bytes: int = _int(104_857_600, 1024, "segment size of __transaction_state")
 
     offsets_topic_num_partitions: int = _int(50, 1, "partitions of __consumer_offsets")
-    offsets_topic_replication_factor: int = _int(1, 1, "there is one replica", high=1)
+    offsets_topic_replication_factor: int = _replicas("there is one replica")
     offsets_topic_segment_bytes: int = _int(104_857_600, 1024, "segment size of __consumer_offsets")
     offset_metadata_max_bytes: int = _int(4096, 0, "longest metadata of one offset commit")
     offsets_retention_minutes: int = _int(10_080, 1, "how long the offsets of an empty group are kept")
@@ -499,6 +502,6 @@ def broker_value(config: BrokerConfig, name: str) -> str | None:
     """The text of one setting of the broker, by its name on the wire; None if nothing is set and another decides."""
     if name in _BROKER_FIELDS:
         field_name, key = _BROKER_FIELDS[name]
-        return key.text(getattr(config, field_name))
+        return key.text(getattr(config, field_name)) or None
     key = _TOPIC_DEFAULTS[name].key
     return key.text(key.parse(config.given[name])) if name in config.given else key.default

@@ -9,6 +9,7 @@ import pytest
 
 from oncelog.client.address import parse_address
 from oncelog.client.session import Connection
+from oncelog.config import BROKER_KEYS
 from oncelog.errors import ErrorCode
 from oncelog.model import NO_TOPIC_ID
 from oncelog.protocol.messages import alter_configs as legacy
@@ -135,7 +136,7 @@ def node_of(connection: Connection) -> int:
     return connection.send(DescribeClusterRequest(), DescribeClusterResponse, 1).brokers[0].broker_id
 
 
-def settings(connection: Connection, kind: int, owner: str, keys: list[str]) -> DescribeConfigsResult:
+def settings(connection: Connection, kind: int, owner: str, keys: list[str] | None) -> DescribeConfigsResult:
     resource = DescribeConfigsResource(resource_type=kind, resource_name=owner, configuration_keys=keys)
     request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
     return connection.send(request, DescribeConfigsResponse, 4).results[0]
@@ -381,6 +382,28 @@ def test_spec_1_5_the_broker_gives_topics_their_defaults(target: str) -> None:
             assert [(each.value, each.source) for each in count.synonyms] == [("3", STATIC), ("1", DEFAULT)]
     except Missing as why:
         leave_out(f"comparison with {target}", why)
+
+
+def test_spec_1_5_what_tools_look_up_of_a_broker(connection: Connection, bootstrap: str) -> None:
+    own = str(node_of(connection))
+    found = {each.name: each for each in settings(connection, BROKER, own, None).configs}
+    for name, value, source in (
+        ("advertised.listeners", f"PLAINTEXT://{bootstrap}", STATIC),
+        ("broker.id", own, STATIC),
+        ("node.id", own, None),  # our default is 0, Kafka's must be given
+        ("broker.rack", None, DEFAULT),
+        ("group.consumer.assignors", "uniform,range", DEFAULT),
+    ):
+        assert (found[name].value, found[name].read_only) == (value, True)
+        assert source in (None, found[name].config_source)
+    assert f"PLAINTEXT://{bootstrap}" in (found["listeners"].value or "").split(",")
+    assert found["log.dirs"].config_source == STATIC
+    shared = BROKER_KEYS.keys() & found.keys()
+    assert len(shared) > 60
+    wrong = {
+        each: found[each].config_type for each in shared if found[each].config_type != BROKER_KEYS[each].type
+    }
+    assert wrong == {}
 
 
 def test_spec_1_15_offsets_of_an_empty_partition(connection: Connection) -> None:

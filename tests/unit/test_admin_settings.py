@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from oncelog.config import TOPIC_KEYS, BrokerConfig, read_broker_config
+from oncelog.config import BROKER_KEYS, TOPIC_KEYS, BrokerConfig, ConfigType, read_broker_config
 from oncelog.errors import ErrorCode
 from oncelog.protocol.messages import alter_configs as legacy
 from oncelog.protocol.messages import incremental_alter_configs as incremental
@@ -124,6 +124,36 @@ def test_settings_of_the_broker_are_read_only_and_say_where_they_come_from() -> 
     assert ask(stage, BROKER, "").configs == []
     built = Stage(BrokerConfig(node_id=1, num_partitions=7))
     assert shown(entry(built, BROKER, "1", "num.partitions"))[:2] == ("7", STATIC)
+
+
+FACTS = """
+# name                                   value                              source   type
+  advertised.listeners                   PLAINTEXT://broker.example:9092    STATIC   LIST
+  broker.id                              1                                  STATIC   INT
+  broker.rack                            None                               DEFAULT  STRING
+  group.consumer.assignors               uniform,range                      DEFAULT  LIST
+  group.coordinator.rebalance.protocols  classic,consumer                   DEFAULT  LIST
+  listener.security.protocol.map         PLAINTEXT:PLAINTEXT                DEFAULT  STRING
+  listeners                              PLAINTEXT://[::]:1234              STATIC   LIST
+  log.dirs                               /data                              STATIC   LIST
+  offsets.topic.replication.factor       1                                  DEFAULT  SHORT
+"""
+
+
+def test_spec_1_5_what_tools_look_up_of_a_broker() -> None:
+    rows = [line.split() for line in FACTS.splitlines() if line.strip() and not line.startswith("#")]
+    stage = Stage(BrokerConfig(node_id=1, data_dir="/data"))
+    stage.broker.listens_at = "::", 1234
+    found = ask(stage, BROKER, "1", [row[0] for row in rows]).configs
+    words = {STATIC: "STATIC", DEFAULT: "DEFAULT"}
+    assert [
+        [each.name, str(each.value), words[each.config_source], ConfigType(each.config_type).name]
+        for each in found
+    ] == rows
+    assert all(each.read_only for each in found)
+    names = [each.name for each in ask(stage, BROKER, "1").configs]
+    assert names == sorted(set(names))
+    assert len(names) > len(BROKER_KEYS)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ class Runtime:
         self.chance = chance
         self.host = host
         self.port = port
+        # Where connections are taken, once it is known; clients are sent to `host` and `port`.
+        self.listens_at: tuple[str, int] | None = None
         self.node_id = config.node_id
         self._on_fatal = on_fatal
         self.topics = Topics(engine, config)

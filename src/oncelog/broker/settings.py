@@ -18,6 +18,7 @@ from oncelog.config import (
 )
 from oncelog.engine.port import Topic
 from oncelog.errors import BadConfig, ErrorCode
+from oncelog.group.assignors import ASSIGNORS
 
 
 class Source(IntEnum):
@@ -85,19 +86,46 @@ def topic_entries(
     return entries
 
 
-def broker_entries(broker: BrokerConfig, names: Sequence[str] = ()) -> list[Entry]:
+def broker_entries(
+    broker: BrokerConfig,
+    names: Sequence[str] = (),
+    *,
+    listens_at: tuple[str, int],
+    advertised: tuple[str, int],
+) -> list[Entry]:
     """The settings of the broker, by name; `names` empty for all. All are read-only: they are set at start."""
-    entries: list[Entry] = []
-    for name in sorted(BROKER_KEYS):
-        if names and name not in names:
-            continue
-        key = BROKER_KEYS[name]
+    entries = _facts(broker, listens_at, advertised)
+    for name, key in BROKER_KEYS.items():
         synonyms = _broker_synonyms(name, broker)
         source = synonyms[0].source if synonyms else Source.DEFAULT
         entries.append(
             Entry(name, broker_value(broker, name), source, key.type, True, key.doc, tuple(synonyms))
         )
-    return entries
+    return sorted([each for each in entries if not names or each.name in names], key=lambda entry: entry.name)
+
+
+def _listener(host: str, port: int) -> str:
+    return f"PLAINTEXT://[{host}]:{port}" if ":" in host else f"PLAINTEXT://{host}:{port}"
+
+
+def _facts(broker: BrokerConfig, listens_at: tuple[str, int], advertised: tuple[str, int]) -> list[Entry]:
+    """What Kafka has settings for and tools look up, and what is decided otherwise here: by options, or for good."""
+    given = {
+        "advertised.listeners": (ConfigType.LIST, _listener(*advertised), "where clients are sent"),
+        "broker.id": (ConfigType.INT, str(broker.node_id), "the same as node.id"),
+        "listeners": (ConfigType.LIST, _listener(*listens_at), "where connections are taken"),
+        "log.dirs": (ConfigType.LIST, broker.data_dir, "the data directory"),
+    }
+    fixed = {
+        "group.consumer.assignors": (ConfigType.LIST, ",".join(ASSIGNORS), "of KIP-848 groups"),
+        "group.coordinator.rebalance.protocols": (ConfigType.LIST, "classic,consumer", "kinds of groups"),
+        "listener.security.protocol.map": (ConfigType.STRING, "PLAINTEXT:PLAINTEXT", "by listener"),
+    }
+    return [
+        Entry(name, value, source, kind, True, doc, (Synonym(name, value, source),))
+        for source, facts in ((Source.STATIC_BROKER, given), (Source.DEFAULT, fixed))
+        for name, (kind, value, doc) in facts.items()
+    ]
 
 
 def _broker_synonyms(name: str, broker: BrokerConfig) -> list[Synonym]:

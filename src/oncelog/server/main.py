@@ -79,6 +79,7 @@ class Server:
         port = await self.listener.start(self._options.listen_host, self._options.listen_port)
         if self._options.advertised_port is None:
             self.broker.port = port
+        self.broker.listens_at = self._options.listen_host, port
         return port
 
     async def stop(self) -> None:

@@ -52,7 +52,7 @@ def _entries(asked: DescribeConfigsResource, broker: Runtime) -> list[Entry] | R
             return _of_topic(names, keys, broker)
         case Resource.BROKER:
             refusal = wrong_node(names, broker.node_id, "Broker", " or empty string,") if names else None
-            return refusal or (broker_entries(broker.config, keys) if names else [])
+            return refusal or (_of_broker(keys, broker) if names else [])
         case Resource.BROKER_LOGGER:
             if not names:
                 return Refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
@@ -62,6 +62,13 @@ def _entries(asked: DescribeConfigsResource, broker: Runtime) -> list[Entry] | R
         case _:
             empty = "Group name must not be empty"
     return [] if names else Refusal(ErrorCode.INVALID_REQUEST, empty)
+
+
+def _of_broker(keys: list[str] | tuple[()], broker: Runtime) -> list[Entry]:
+    advertised = broker.host, broker.port
+    return broker_entries(
+        broker.config, keys, listens_at=broker.listens_at or advertised, advertised=advertised
+    )
 
 
 def _of_topic(name: str, keys: list[str] | tuple[()], broker: Runtime) -> list[Entry] | Refusal:
