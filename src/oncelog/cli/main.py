@@ -35,6 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     _txn(commands.add_parser("txn", help="see transactions, who holds readers back, and abort"))
     _log(commands.add_parser("log", help="what stands in a partition's files"))
     _pipeline(commands.add_parser("pipeline", help="feed, run and prove a Spark pipeline"))
+    _tap(commands.add_parser("tap", help="a proxy before any Kafka that records what transactions do"))
     version = commands.add_parser("version", help="print the version")
     version.add_argument("--json", action="store_true", help="print JSON")
     version.set_defaults(run="oncelog.cli.version:version")
@@ -178,6 +179,12 @@ def _txn(parser: argparse.ArgumentParser) -> None:
     stuck = verbs.add_parser("stuck", help="who holds the last stable offset back, and what frees it")
     stuck.description = "Every partition whose read_committed readers wait: for whom, since when. Exit code 1 if there is one."
     _watched_command(stuck, "oncelog.cli.txn:stuck")
+    trace = verbs.add_parser("trace", help="every request of a transactional id, as it was on the wire")
+    trace.add_argument("transactional_id", metavar="TRANSACTIONAL_ID")
+    trace.add_argument("--record", metavar="FILE", required=True, help="what `oncelog tap --record` wrote")
+    trace.add_argument("--last", type=_positive, metavar="N", help="only the last so many transactions")
+    trace.add_argument("--json", action="store_true", help="print JSON")
+    trace.set_defaults(run="oncelog.cli.txn:trace")
     abort = _broker_command(verbs.add_parser("abort", help="abort a transaction"), "oncelog.cli.txn:abort")
     abort.description = (
         "Says what becomes invisible, asks, and aborts. The owner of the transaction is fenced."
@@ -204,6 +211,21 @@ def _log(parser: argparse.ArgumentParser) -> None:
     dump.add_argument("--hex", action="store_true", help="every byte with its meaning")
     dump.add_argument("--json", action="store_true", help="print JSON, one document a batch or file")
     dump.set_defaults(run="oncelog.cli.log:dump_log")
+
+
+def _tap(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Pass everything on between clients and a Kafka, and show the requests of transactional ids."
+    )
+    parser.add_argument("--listen", metavar="HOST:PORT", default="127.0.0.1:9093", help="default %(default)s")
+    parser.add_argument(
+        "--upstream", metavar="HOST:PORT", required=True, help="a broker; others are found by its answers"
+    )
+    parser.add_argument(
+        "--record", metavar="FILE", help="append every event to this file, one line of JSON each"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    parser.set_defaults(run="oncelog.cli.tap:tap")
 
 
 def _watched_command(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:

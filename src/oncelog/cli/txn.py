@@ -1,10 +1,11 @@
-"""`oncelog txn ls | show | stuck | abort`: the transactions of any Kafka, by KIP-664 and our own side door."""
+"""`oncelog txn ls | show | stuck | trace | abort`: the transactions of any Kafka, by KIP-664 and our own side door."""
 
 import argparse
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from oncelog.cli.connect import connect
@@ -13,6 +14,8 @@ from oncelog.cli.output import Printer
 from oncelog.inspect import abort as aborting
 from oncelog.inspect import views
 from oncelog.inspect.ask import SideDoor
+from oncelog.inspect.events import from_line
+from oncelog.inspect.timeline import timeline
 from oncelog.model import TopicPartition
 
 NEEDS_ONCELOG: Final = "n/a (needs oncelog broker)"
@@ -146,6 +149,28 @@ def _story(pin: views.Pin) -> str:
     else:
         fate = f"it is aborted by its timeout in {age(pin.time_left_ms)}"
     return f"{where}: {who}; {fate}; to do it now: {pin.frees}"
+
+
+def trace(options: argparse.Namespace) -> int:
+    """Exit code 1 if nothing is known of the id."""
+    printer = Printer(as_json=options.json)
+    path = Path(options.record)
+    try:
+        with path.open(encoding="utf-8") as lines:
+            events = [from_line(line) for line in lines if line.strip()]
+    except OSError as fault:
+        raise UsageFault(f"--record: {path}: {fault.strerror}") from None
+    except ValueError as fault:
+        raise UsageFault(f"--record: {path}: {fault}") from None
+    found = timeline(options.transactional_id, events, last=options.last)
+    if options.json:
+        printer.value([asdict(each) for each in found.events])
+    else:
+        columns = "time lane what took bytes error more".split()
+        printer.rows([dict(zip(columns, row, strict=True)) for row in found.text()], columns)
+    if not found.events:
+        printer.note(f"oncelog: nothing is known of transactional id {options.transactional_id!r}")
+    return Exit.FINE if found.events else Exit.BAD
 
 
 def abort(options: argparse.Namespace) -> int:
