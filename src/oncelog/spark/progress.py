@@ -1,0 +1,90 @@
+"""Where the sink finds out what is in the log already: the markers of a transactional id.
+
+A marker is written inside the transaction it speaks of, as the metadata of offsets of the group that has the name of the
+transactional id, and also, if there is a `markerTopic`, as a record with that key. Groups forget after
+`offsets.retention.minutes` (7 days) without a commit; a compacted topic does not.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from oncelog.client.admin import Admin
+from oncelog.client.cluster import Cluster
+from oncelog.client.consumer import Reader
+from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
+from oncelog.client.partitioner import partition_of_key
+from oncelog.errors import ErrorCode
+from oncelog.model import Isolation, TopicPartition
+from oncelog.spark.sink_options import SinkOptions, SinkRefused
+from oncelog.spark.sink_plan import Marker, last_marker
+
+POLL_MS: Final = 500
+
+ResultT = TypeVar("ResultT")
+
+
+def peek_marker(cluster: Cluster, options: SinkOptions) -> Marker | None:
+    """The newest marker of the group, though a transaction may be about to add one. Waits for nobody, fences nobody."""
+    offsets = Admin(cluster).group_offsets(options.transactional_id)
+    return last_marker(each.metadata for each in offsets.values())
+
+
+def read_last_marker(cluster: Cluster, options: SinkOptions) -> Marker | None:
+    """The newest marker of a transaction that is decided. Call it after InitProducerId: then nothing is undecided."""
+    group = options.transactional_id
+    admin = Admin(cluster)
+    offsets = patiently(lambda: admin.group_offsets(group, require_stable=True), options.delivery_timeout_ms)
+    found = last_marker(each.metadata for each in offsets.values())
+    if found is not None or options.marker_topic is None:
+        return found  # both places are written by the same transactions: who has one, has the newest
+    return patiently(lambda: _from_topic(cluster, options), options.delivery_timeout_ms)
+
+
+def marker_home(cluster: Cluster, options: SinkOptions) -> TopicPartition:
+    """The partition of the marker topic that holds the markers of this transactional id."""
+    assert options.marker_topic is not None
+    count = len(existing_topic(cluster, options.marker_topic, "option markerTopic"))
+    return TopicPartition(options.marker_topic, partition_of_key(options.transactional_id.encode(), count))
+
+
+def _from_topic(cluster: Cluster, options: SinkOptions) -> Marker | None:
+    home = marker_home(cluster, options)
+    key = options.transactional_id.encode()
+    reader = Reader(cluster, isolation=Isolation.READ_COMMITTED)
+    reader.assign({home: "earliest"})
+    end = reader.ends()[home]
+    texts: list[str] = []
+    while reader.positions()[home] < end:
+        texts += [
+            each.value.decode(errors="replace")
+            for each in reader.poll(POLL_MS)
+            if each.key == key and each.value is not None
+        ]
+    return last_marker(texts)
+
+
+def existing_topic(cluster: Cluster, name: str, asked_by: str) -> range:
+    """The partitions of a topic that must be there: the sink makes none, a typing error would be a topic."""
+    try:
+        return range(len(cluster.topic(name).partitions))
+    except RefusedByBroker as fault:
+        if fault.error in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
+            raise SinkRefused(
+                f"{asked_by}: topic {name!r} does not exist; the sink creates no topics"
+            ) from None
+        raise
+
+
+def patiently(ask: Callable[[], ResultT], limit_ms: int) -> ResultT:
+    """Asks again while nobody answers: a broker that restarts is no reason to fail a query."""
+    deadline = time.monotonic() + limit_ms / 1000
+    pause_s = 0.05
+    while True:
+        try:
+            return ask()
+        except (Unreachable, TimedOut):
+            if time.monotonic() + pause_s > deadline:
+                raise
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, 1.0)
