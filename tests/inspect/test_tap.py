@@ -77,8 +77,10 @@ def test_a_transaction_is_seen_request_by_request(upstream: Address) -> None:
         produced = [one for each in mine if each.name == "Produce" for one in each.touched]
         assert sum(one.count or 0 for one in produced) == 7
         assert {(one.topic, one.partition) for one in produced} == {("tapped", 1)}
-        (offset,) = [one for each in mine if each.name == "TxnOffsetCommit" for one in each.touched]
-        assert offset.committed_offset == 5
+        offsets = [
+            one.committed_offset for each in mine if each.name == "TxnOffsetCommit" for one in each.touched
+        ]
+        assert set(offsets) == {5}  # more than one while the group's coordinator was still loading
         (end,) = [each for each in mine if each.name == "EndTxn"]
         assert end.said.startswith("commit")
         assert end.client_id == "till"
