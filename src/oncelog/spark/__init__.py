@@ -1,0 +1,26 @@
+"""Exactly-once PySpark: `session()`, `register(spark)`, then `format("oncelog")` to read and to write.
+
+Nothing of pyspark is imported until one of these names is used, so that `import oncelog` needs neither Spark nor Java.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from oncelog.spark.local_session import register, session
+    from oncelog.spark.source_plan import lag
+
+__all__ = ["lag", "register", "session"]
+
+# No module here may be called like a function of this list: importing it would hide the function.
+_HOMES: Final = {
+    "lag": "oncelog.spark.source_plan",
+    "register": "oncelog.spark.local_session",
+    "session": "oncelog.spark.local_session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'oncelog.spark' has no attribute {name!r}")
