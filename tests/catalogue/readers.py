@@ -14,8 +14,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 from oncelog.client.cluster import Cluster
 from oncelog.client.consumer import Reader
 from oncelog.model import Isolation, TopicPartition
-
-LIMIT_S = 20.0
+from tests.clients import LIMIT_S, transactional
 
 
 def oncelog(bootstrap: str, topic: str, offset: int = 0) -> list[tuple[str, str]]:
@@ -107,10 +106,7 @@ def write_transaction(
     transactional_id: str = "writer",
 ) -> None:
     """One transaction of a librdkafka producer of its own."""
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": transactional_id}
-    )
-    producer.init_transactions(LIMIT_S)
+    producer = transactional(bootstrap, transactional_id)
     producer.begin_transaction()
     for key, value in records:
         producer.produce(topic, value.encode(), key.encode(), partition=0)

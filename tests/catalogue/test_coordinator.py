@@ -669,7 +669,7 @@ def _batches(stage: Stage, topic: str, index: int = 0) -> Iterator[BatchHeader]:
 
 
 def test_b25_kafka_7286_a_record_larger_than_the_loaders_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oncelog.broker.transactions.READ_BYTES", 100)
+    monkeypatch.setattr("oncelog.broker.transaction_log.READ_BYTES", 100)
     monkeypatch.setattr("oncelog.broker.groups_shard.LOAD_BYTES", 100)
     stage = stage_with_topic(partitions=300)
     one = Txn(stage)

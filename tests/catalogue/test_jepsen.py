@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 import oncelog
 from oncelog.client.cluster import Cluster
@@ -21,9 +21,7 @@ from tests.catalogue import readers
 from tests.catalogue.client import Txn
 from tests.catalogue.stage import Stage
 from tests.catalogue.story import Story
-
-LIMIT_S = 20.0
-
+from tests.clients import LIMIT_S, transactional
 
 # --- stories with crashes, and without
 
@@ -72,12 +70,12 @@ def two_epochs() -> Iterator[str]:
     """
     with oncelog.Broker() as broker:
         broker.topic("t")
-        first = _producer(broker.bootstrap, "tid")
+        first = transactional(broker.bootstrap, "tid")
         first.begin_transaction()
         first.produce("t", b"aborted 1", b"k", partition=0)
         first.flush(LIMIT_S)
         with broker.pause(at="before_marker") as late:
-            second = _producer(broker.bootstrap, "tid", start=False)
+            second = transactional(broker.bootstrap, "tid", start=False)
             with pytest.raises(KafkaException):  # it has to wait until the marker is there
                 second.init_transactions(1)
             late.wait()
@@ -89,15 +87,6 @@ def two_epochs() -> Iterator[str]:
             second.flush(LIMIT_S)
             _ = second.commit_transaction(LIMIT_S) if commit else second.abort_transaction(LIMIT_S)
         yield broker.bootstrap
-
-
-def _producer(bootstrap: str, transactional_id: str, *, start: bool = True) -> Producer:
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "log_level": 0}
-    )
-    if start:
-        producer.init_transactions(LIMIT_S)
-    return producer
 
 
 @pytest.mark.parametrize("offset", [0, 2])  # 2: behind the marker of the first abort
@@ -217,7 +206,7 @@ def _next(consumer: Consumer) -> str:
 def test_j12_an_abort_moves_no_position_and_the_committed_offset_stays(broker: oncelog.Broker) -> None:
     """KAFKA-17582: who aborts has to go back by himself, to what is committed: that is where it was before."""
     readers.write_transaction(broker.bootstrap, "in", [("k", f"{n}") for n in range(4)], commit=True)
-    producer = _producer(broker.bootstrap, "tid")
+    producer = transactional(broker.bootstrap, "tid")
     consumer = _consumer(broker, "in", "g")
     try:
         for commit in (True, False):
@@ -246,7 +235,7 @@ def test_j12_an_abort_moves_no_position_and_the_committed_offset_stays(broker: o
 def test_j14_a_transaction_does_not_see_its_own_records_before_it_is_committed(
     broker: oncelog.Broker,
 ) -> None:
-    producer = _producer(broker.bootstrap, "tid")
+    producer = transactional(broker.bootstrap, "tid")
     consumer = _consumer(broker, "out", "g")
     try:
         for number in range(3):

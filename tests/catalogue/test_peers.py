@@ -9,22 +9,14 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from tests.catalogue import readers
+from tests.clients import LIMIT_S, transactional
 from tests.vectors.play import Target
 from tests.vectors.txn_targets import targets
 from tests.vectors.txn_wire import producers_of, transaction
 
 pytestmark = pytest.mark.parametrize("target", targets(), indirect=True, scope="session")
 
-LIMIT_S = 20.0
 FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
-
-
-def producer_of(target: Target, name: str) -> Producer:
-    producer = Producer(
-        {"bootstrap.servers": target.broker.bootstrap, "transactional.id": name, "log_level": 0}
-    )
-    producer.init_transactions(LIMIT_S)
-    return producer
 
 
 def write(producer: Producer, topic: str, value: str) -> None:
@@ -51,7 +43,7 @@ def test_peers_committed_and_aborted(target: Target) -> None:
     """The mock delivers the aborted record too, and what is still open."""
     log = target.partition()
     with target.vector("peers 1") as row:
-        producer = producer_of(target, target.fresh_name("txn"))
+        producer = transactional(target.broker.bootstrap, target.fresh_name("txn"))
         write(producer, log.topic, "c1")
         row("commit c1", commit_says(producer), "committed")
         write(producer, log.topic, "ab1")
@@ -65,11 +57,11 @@ def test_peers_a_successor_aborts_what_the_dead_one_left(target: Target) -> None
     log = target.partition()
     name = target.fresh_name("txn")
     with target.vector("peers 2") as row:
-        first = producer_of(target, name)
+        first = transactional(target.broker.bootstrap, name)
         write(first, log.topic, "OLD")
         row("P1 leaves OLD open: seen", seen(target, log.topic), [])
         row("last stable offset", log.fetch(0, isolation=1).last_stable_offset, 0)
-        second = producer_of(target, name)
+        second = transactional(target.broker.bootstrap, name)
         row("P2 with the same id: seen", seen(target, log.topic), [])
         row("OLD is aborted: high watermark", log.fetch(0).high_watermark, 2)
         row("last stable offset then", log.fetch(0, isolation=1).last_stable_offset, 2)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
 import oncelog
 from oncelog.client.visible import AbortedFrom, visible
@@ -21,6 +20,7 @@ from oncelog.record.batch import batches
 from oncelog.tasks import Future
 from tests.catalogue.client import Txn, committed, wrote
 from tests.catalogue.stage import Stage, stand_in
+from tests.clients import transactional
 
 HERE = TopicPartition("t", 0)
 
@@ -165,15 +165,7 @@ def test_b37_kafka_10186_an_abort_with_records_that_were_not_sent_yet() -> None:
     """The client drops them: whatever of it reached us is aborted, and its next transaction is not disturbed."""
     with oncelog.Broker() as broker:
         broker.topic("out", partitions=3)
-        producer = Producer(
-            {
-                "bootstrap.servers": broker.bootstrap,
-                "transactional.id": "tid",
-                "linger.ms": 3,
-                "batch.num.messages": 10,
-            }
-        )
-        producer.init_transactions(10)
+        producer = transactional(broker.bootstrap, "tid", {"linger.ms": 3, "batch.num.messages": 10})
         for round_number in range(3):
             producer.begin_transaction()
             for number in range(1_000):

@@ -8,17 +8,16 @@ transaction that ends there is complete for its coordinator and never ended in t
 from collections.abc import Sequence
 from typing import Final
 
-from oncelog.client.address import parse_address
 from oncelog.client.cluster import COORDINATOR_PASSING, Backoff, Cluster
 from oncelog.client.easy import read_all
 from oncelog.client.faults import RETRIABLE, RefusedByBroker
-from oncelog.client.session import Connection
 from oncelog.model import TRANSACTION_STATE
 from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TransactionState,
 )
+from tests.clients import connect
 from tests.oracle import Oracle
 from tests.vectors.play import Broker
 
@@ -40,7 +39,7 @@ def kill_and_start(broker: Broker, topics: Sequence[str], transactional_ids: Seq
 def describe(broker: Broker, transactional_id: str) -> TransactionState:
     """What the coordinator says of an id."""
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    with Connection(parse_address(broker.bootstrap)) as connection:
+    with connect(broker.bootstrap) as connection:
         (found,) = connection.send(request, DescribeTransactionsResponse, 0).transaction_states
     return found
 

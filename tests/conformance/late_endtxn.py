@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 
 from oncelog.client.easy import create_topic, read_all
+from tests.clients import transactional
 from tests.conformance.late_proxy import LateProxy
 from tests.oracle import Oracle
 from tests.processes import ServedBroker
@@ -34,17 +35,8 @@ class TxnProducer(Protocol):
 
 class LibrdkafkaProducer:
     def __init__(self, bootstrap: str, transactional_id: str) -> None:
-        self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "transactional.id": transactional_id,
-                "reconnect.backoff.ms": 1,
-                "reconnect.backoff.max.ms": 20,
-                "retry.backoff.ms": 5,
-                "log_level": 0,
-            }
-        )
-        self._producer.init_transactions(20)
+        patience = {"reconnect.backoff.ms": 1, "reconnect.backoff.max.ms": 20, "retry.backoff.ms": 5}
+        self._producer = transactional(bootstrap, transactional_id, patience)
 
     def begin(self, topic: str, value: bytes) -> None:
         self._producer.begin_transaction()

@@ -17,7 +17,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from oncelog.client.address import parse_address
 from oncelog.client.easy import create_topic, read_all
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
@@ -37,6 +36,7 @@ from oncelog.protocol.messages.produce import (
     TopicProduceData,
 )
 from oncelog.record.batch import BatchHeader, NewRecord, batches, build_batch
+from tests.clients import connect
 from tests.conformance.transactional import java_class
 from tests.processes import ServedBroker
 from tests.toolchains import Missing
@@ -65,7 +65,7 @@ def roll(bootstrap: str, transactions: int) -> Rolled:
     rollovers = 0
     slowest = 0.0
     begun = time.monotonic()
-    with Connection(parse_address(bootstrap), timeout_ms=30_000) as door:
+    with connect(bootstrap) as door:
         producer_id, epoch = init(door, ID)
         for number in range(transactions):
             before = time.monotonic()
@@ -135,7 +135,7 @@ def _is_rollover(before: tuple[int, int], after: tuple[int, int]) -> bool:
 def written(bootstrap: str) -> Iterator[BatchHeader]:
     """Every batch of the partition, markers and all."""
     at = 0
-    with Connection(parse_address(bootstrap)) as door:
+    with connect(bootstrap) as door:
         while True:
             wanted = FetchPartition(partition=0, fetch_offset=at, partition_max_bytes=FETCH_BYTES)
             request = FetchRequest(
@@ -157,7 +157,7 @@ def stable_end(bootstrap: str) -> int:
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=1, topics=[ListOffsetsTopic(name=TOPIC, partitions=[latest])]
     )
-    with Connection(parse_address(bootstrap)) as door:
+    with connect(bootstrap) as door:
         found = door.send(request, ListOffsetsResponse, version=7).topics[0].partitions[0]
     _must_be_none(found.error_code, "ListOffsets")
     return found.offset

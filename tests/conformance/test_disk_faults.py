@@ -25,6 +25,7 @@ from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.produce import ProduceResponse
 from oncelog.record.batch import NewRecord, build_batch
+from tests.clients import transactional
 from tests.processes import ServedBroker
 
 LIMIT_S = 60.0
@@ -367,9 +368,7 @@ def test_eio_in_a_checkpoint_ends_it_too(breakage: Breakage, caplog: pytest.LogC
 def test_b40_eio_in_the_transaction_index_never_shows_aborted_data(breakage: Breakage) -> None:
     with oncelog.Broker(settings={"transaction.state.log.num.partitions": 1}) as broker:
         broker.topic("t")
-        settings = {"bootstrap.servers": broker.bootstrap, "transactional.id": "tx", "log_level": 0}
-        producer = Producer({**settings, "reconnect.backoff.max.ms": 100})
-        producer.init_transactions(LIMIT_S)
+        producer = transactional(broker.bootstrap, "tx", {"reconnect.backoff.max.ms": 100})
         producer.begin_transaction()
         producer.produce("t", b"aborted")
         producer.flush(LIMIT_S)

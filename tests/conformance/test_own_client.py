@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import confluent_kafka
 import pytest
 
 from oncelog.client.admin import EARLIEST, LATEST, MAX_TIMESTAMP, Admin, ConfigSource
@@ -17,6 +16,7 @@ from oncelog.client.producer import CODECS, Producer
 from oncelog.client.visible import Fate, ReadRecord
 from oncelog.errors import ErrorCode
 from oncelog.model import Isolation, TopicPartition
+from tests.clients import transactional
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_a_reader_waits_for_what_comes(bootstrap: str, cluster: Cluster, topic: 
 def test_every_isolation_of_transactions_that_overlap(bootstrap: str, cluster: Cluster) -> None:
     topic = f"own-txn-{time.time_ns()}"
     create_topic(bootstrap, topic, 1)
-    ended, aborted, undecided = (_transactional(bootstrap, f"{topic}-{each}") for each in range(3))
+    ended, aborted, undecided = (transactional(bootstrap, f"{topic}-{each}") for each in range(3))
     ended.begin_transaction()
     _write(ended, topic, "committed")
     aborted.begin_transaction()
@@ -177,13 +177,6 @@ def test_every_isolation_of_transactions_that_overlap(bootstrap: str, cluster: C
         b"plain",
         b"committed behind",
     ]
-
-
-def _transactional(bootstrap: str, transactional_id: str) -> Any:
-    settings = {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "log_level": 0}
-    producer = confluent_kafka.Producer(settings)
-    producer.init_transactions(20)
-    return producer
 
 
 def _write(producer: Any, topic: str, value: str) -> None:

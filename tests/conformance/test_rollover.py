@@ -4,13 +4,12 @@ from collections.abc import Callable
 from typing import Final
 
 import oncelog
-from oncelog.client.address import parse_address
 from oncelog.client.easy import read_all
-from oncelog.client.session import Connection
 from oncelog.model import Producer, ProducerEpoch, ProducerId
 from oncelog.server.main import Server
 from oncelog.tasks import spawn
 from oncelog.txn.state import State, Txn
+from tests.clients import connect
 from tests.conformance.comeback import describe
 from tests.conformance.rollover import ID, LAST_EPOCH, TOPIC, Rolled, init, roll, roll_java, written
 from tests.conformance.transactional import java_class
@@ -38,7 +37,7 @@ def write_worn_id(server: Server, transactional_id: str, epoch: int) -> None:
 
 def roll_worn_id(client: Callable[[str, int], Rolled]) -> None:
     with oncelog.Broker() as broker:
-        with Connection(parse_address(broker.bootstrap)) as door:
+        with connect(broker.bootstrap) as door:
             init(door, "other")  # so that there is a __transaction_state to write to
         broker.run(lambda server: write_worn_id(server, ID, WORN_EPOCH))
         broker.restart()

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException, Producer
 import oncelog
 from oncelog.broker.faults import UnknownFault
 from oncelog.errors import OncelogError
+from tests.clients import transactional
 
 
 @pytest.fixture
@@ -19,19 +20,10 @@ def broker() -> Iterator[oncelog.Broker]:
         yield running
 
 
-def transactional(broker: oncelog.Broker, name: str = "refunds-1") -> Producer:
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap,
-            "transactional.id": name,
-            "socket.timeout.ms": 2000,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 100,
-            "log_level": 0,
-        }
-    )
-    producer.init_transactions(10)
-    return producer
+def instance(broker: oncelog.Broker, name: str = "refunds-1") -> Producer:
+    """It finds a broker that comes back within a moment."""
+    settings = {"socket.timeout.ms": 2000, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100}
+    return transactional(broker.bootstrap, name, settings)
 
 
 def begin(producer: Producer, *values: bytes) -> None:
@@ -51,7 +43,7 @@ def committed(broker: oncelog.Broker) -> list[bytes]:
 def test_a_decided_commit_survives_a_crash_at_every_later_point_spec_5_4(
     broker: oncelog.Broker, point: str
 ) -> None:
-    producer = transactional(broker)
+    producer = instance(broker)
     begin(producer, b"a", b"b")
     fault = broker.fail(at=point)
     ending = threading.Thread(target=lambda: producer.commit_transaction(30))
@@ -71,7 +63,7 @@ def test_a_decided_commit_survives_a_crash_at_every_later_point_spec_5_4(
 
 
 def test_a_crash_before_the_decision_leaves_the_transaction_ongoing_trap_2(broker: oncelog.Broker) -> None:
-    producer = transactional(broker)
+    producer = instance(broker)
     begin(producer, b"a", b"b")
     broker.kill()
     broker.start()
@@ -81,14 +73,14 @@ def test_a_crash_before_the_decision_leaves_the_transaction_ongoing_trap_2(broke
 
 
 def test_a_paused_commit_holds_the_lso_and_its_id_until_it_goes_on(broker: oncelog.Broker) -> None:
-    producer = transactional(broker)
+    producer = instance(broker)
     begin(producer, b"a")
     with broker.pause(at="after_prepare_commit", transactional_id="refunds-1") as paused:
         ending = threading.Thread(target=lambda: producer.commit_transaction(30))
         ending.start()
         paused.wait()
         assert committed(broker) == []
-        other = transactional(broker, "refunds-2")
+        other = instance(broker, "refunds-2")
         begin(other, b"z")
         other.commit_transaction(10)
         assert committed(broker) == []  # behind the paused one on its partition
@@ -98,7 +90,7 @@ def test_a_paused_commit_holds_the_lso_and_its_id_until_it_goes_on(broker: oncel
 
 
 def test_a_lost_marker_is_written_again(broker: oncelog.Broker) -> None:
-    producer = transactional(broker)
+    producer = instance(broker)
     begin(producer, b"a", b"b")
     lost = broker.lose_marker("out", 1)
     producer.commit_transaction(10)
@@ -107,7 +99,7 @@ def test_a_lost_marker_is_written_again(broker: oncelog.Broker) -> None:
 
 
 def test_a_lost_reply_to_end_txn_is_asked_again_and_ends_once(broker: oncelog.Broker) -> None:
-    producer = transactional(broker)
+    producer = instance(broker)
     begin(producer, b"a")
     dropped = broker.drop_reply("EndTxn", transactional_id="refunds-1")
     producer.commit_transaction(20)
@@ -116,7 +108,7 @@ def test_a_lost_reply_to_end_txn_is_asked_again_and_ends_once(broker: oncelog.Br
 
 
 def test_a_produce_held_across_an_abort_joins_no_later_transaction_b2(broker: oncelog.Broker) -> None:
-    producer = transactional(broker)
+    producer = instance(broker)
     begin(producer, b"first")
     producer.commit_transaction(10)
     with broker.hold_request("Produce") as held:
@@ -124,7 +116,7 @@ def test_a_produce_held_across_an_abort_joins_no_later_transaction_b2(broker: on
         producer.produce("out", b"late", partition=0)
         producer.poll(0)
         held.wait()
-        successor = transactional(broker)  # the same id: fences and aborts
+        successor = instance(broker)  # the same id: fences and aborts
         held.resume()
         time.sleep(0.3)
         begin(successor, b"second")

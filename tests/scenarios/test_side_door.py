@@ -6,14 +6,13 @@ import pytest
 from confluent_kafka import Producer
 
 import oncelog
-from oncelog.client.address import Address
-from oncelog.client.session import Connection
 from oncelog.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from oncelog.protocol.messages.describe_oncelog import (
     DescribeOncelogRequest,
     DescribeOncelogResponse,
     EpochBump,
 )
+from tests.clients import connect, transactional
 
 
 @pytest.fixture
@@ -23,13 +22,8 @@ def broker() -> Iterator[oncelog.Broker]:
         yield running
 
 
-def connect(broker: oncelog.Broker) -> Connection:
-    host, port = broker.bootstrap.split(":")
-    return Connection(Address(host, int(port)))
-
-
 def ask(broker: oncelog.Broker, *ids: str) -> tuple[dict[str, EpochBump], dict[str, int]]:
-    with connect(broker) as door:
+    with connect(broker.bootstrap) as door:
         answer = door.send(
             DescribeOncelogRequest(transactional_ids=list(ids)), DescribeOncelogResponse, version=0
         )
@@ -38,23 +32,15 @@ def ask(broker: oncelog.Broker, *ids: str) -> tuple[dict[str, EpochBump], dict[s
     }
 
 
-def transactional(broker: oncelog.Broker, client_id: str, timeout_ms: int = 60_000) -> Producer:
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap,
-            "transactional.id": "refunds-1",
-            "client.id": client_id,
-            "transaction.timeout.ms": timeout_ms,
-            "log_level": 0,
-        }
+def instance(broker: oncelog.Broker, client_id: str, timeout_ms: int = 60_000) -> Producer:
+    return transactional(
+        broker.bootstrap, settings={"client.id": client_id, "transaction.timeout.ms": timeout_ms}
     )
-    producer.init_transactions(10)
-    return producer
 
 
 def test_a_new_instance_is_named_with_its_client_id_and_address(broker: oncelog.Broker) -> None:
-    transactional(broker, "first")
-    transactional(broker, "second")
+    instance(broker, "first")
+    instance(broker, "second")
     bumps, counters = ask(broker, "refunds-1", "nobody")
     assert set(bumps) == {"refunds-1"}
     bump = bumps["refunds-1"]
@@ -69,7 +55,7 @@ def test_a_new_instance_is_named_with_its_client_id_and_address(broker: oncelog.
 
 
 def test_a_timeout_is_told_from_a_new_instance(broker: oncelog.Broker) -> None:
-    producer = transactional(broker, "slow", timeout_ms=1000)
+    producer = instance(broker, "slow", timeout_ms=1000)
     producer.begin_transaction()
     producer.produce("out", b"1")
     producer.flush(10)
@@ -83,7 +69,7 @@ def test_a_timeout_is_told_from_a_new_instance(broker: oncelog.Broker) -> None:
 
 
 def test_ends_and_markers_are_counted_and_timed(broker: oncelog.Broker) -> None:
-    producer = transactional(broker, "busy")
+    producer = instance(broker, "busy")
     for number in range(6):
         producer.begin_transaction()
         producer.produce("out", b"%d" % number)
@@ -100,7 +86,7 @@ def test_ends_and_markers_are_counted_and_timed(broker: oncelog.Broker) -> None:
 
 
 def test_the_side_door_is_not_listed(broker: oncelog.Broker) -> None:
-    with connect(broker) as door:
+    with connect(broker.bootstrap) as door:
         answer = door.send(
             ApiVersionsRequest(client_software_name="test", client_software_version="1"),
             ApiVersionsResponse,

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 import oncelog
-from oncelog.client.address import Address
 from oncelog.client.faults import Unreachable
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
@@ -22,6 +21,7 @@ from oncelog.protocol.messages.produce import (
     TopicProduceData,
 )
 from oncelog.record.batch import NewRecord, build_batch
+from tests.clients import connect
 
 ID = "prepared-1"
 
@@ -32,11 +32,6 @@ def broker() -> Iterator[oncelog.Broker]:
     with oncelog.Broker(settings=settings, virtual_clock=True) as running:
         running.topic("out")
         yield running
-
-
-def connect(broker: oncelog.Broker) -> Connection:
-    host, port = broker.bootstrap.split(":")
-    return Connection(Address(host, int(port)))
 
 
 def init(door: Connection, *, two_phase: bool = True, keep: bool = False) -> InitProducerIdResponse:
@@ -92,14 +87,14 @@ def visible(broker: oncelog.Broker) -> list[bytes | None]:
 def test_a_prepared_transaction_survives_time_out_producer_and_broker(
     broker: oncelog.Broker, commit: bool
 ) -> None:
-    with connect(broker) as door:
+    with connect(broker.bootstrap) as door:
         first = init(door)
         assert produce(door, first.producer_id, first.producer_epoch, 0, b"prepared") is ErrorCode.NONE
         assert state_of(door) == ("Ongoing", 2**31 - 1)
     broker.clock.advance(3 * 24 * 3600)
     broker.kill()
     broker.start()
-    with connect(broker) as door:
+    with connect(broker.bootstrap) as door:
         assert state_of(door) == ("Ongoing", 2**31 - 1)
         heir = init(door, keep=True)
         assert heir.error_code == ErrorCode.NONE
@@ -115,7 +110,7 @@ def test_a_prepared_transaction_survives_time_out_producer_and_broker(
         assert refused.error_code == ErrorCode.PRODUCER_FENCED
         assert visible(broker) == []
         broker.restart()
-    with connect(broker) as door:
+    with connect(broker.bootstrap) as door:
         ended = end(door, heir.producer_id, heir.producer_epoch, commit=commit)
         assert ended.error_code == ErrorCode.NONE
         assert visible(broker) == ([b"prepared"] if commit else [])
@@ -125,13 +120,13 @@ def test_a_prepared_transaction_survives_time_out_producer_and_broker(
 
 
 def test_keeping_where_nothing_is_ongoing_is_an_ordinary_init(broker: oncelog.Broker) -> None:
-    with connect(broker) as door:
+    with connect(broker.bootstrap) as door:
         answer = init(door, keep=True)
         assert (answer.error_code, answer.producer_epoch, answer.ongoing_txn_producer_id) == (0, 0, -1)
 
 
 def test_an_init_without_keep_aborts_what_was_prepared(broker: oncelog.Broker) -> None:
-    with connect(broker) as door:
+    with connect(broker.bootstrap) as door:
         first = init(door)
         assert produce(door, first.producer_id, first.producer_epoch, 0, b"gone") is ErrorCode.NONE
         assert init(door).error_code == ErrorCode.NONE
@@ -140,5 +135,5 @@ def test_an_init_without_keep_aborts_what_was_prepared(broker: oncelog.Broker) -
 
 
 def test_version_6_is_not_served_by_default_v3() -> None:
-    with oncelog.Broker() as broker, connect(broker) as door, pytest.raises(Unreachable):
+    with oncelog.Broker() as broker, connect(broker.bootstrap) as door, pytest.raises(Unreachable):
         init(door)

@@ -68,6 +68,7 @@ class FakeEngine:
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
         self._topics: dict[str, Topic] = {}
+        self._notes: dict[str, bytes] = {}
         self._ids = 0
         self.cluster_id = "a-cluster-of-one"
         self.claimed = 0
@@ -114,6 +115,13 @@ class FakeEngine:
             raise self.claim_faults.pop()
         first, self.claimed = self.claimed, self.claimed + count
         return range(first, self.claimed)
+
+    async def keep_note(self, name: str, data: bytes) -> None:
+        await after(self._loop, 1)
+        self._notes[name] = data
+
+    async def note(self, name: str) -> bytes | None:
+        return self._notes.get(name)
 
     def now_ms(self) -> Millis:
         return Millis(0)
