@@ -91,7 +91,7 @@ late-endtxn: setup ## KAFKA-17754 with real clients, 1,000 tries each on oncelog
 
 lock: ## pin requirements/*.in anew (needs uv)
 	@command -v uv >/dev/null || { echo "make lock: wanted uv on the PATH, found none" >&2; exit 2; }
-	@cd requirements && for each in core spark dev; do \
+	@cd requirements && for each in core spark inspect dev; do \
 		uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 			--no-annotate --no-header --no-emit-index-url --no-emit-find-links $$each.in --output-file $$each.lock; \
 	done
