@@ -6,8 +6,8 @@ from enum import IntEnum
 from typing import Final, TypeVar
 
 from oncelog.client.assignment import decode_assignment
-from oncelog.client.cluster import Cluster, TopicView
-from oncelog.client.faults import RETRIABLE, RefusedByBroker, demand
+from oncelog.client.cluster import Backoff, Cluster, TopicView
+from oncelog.client.faults import RETRIABLE, ClientFault, RefusedByBroker, TimedOut, Unreachable, demand
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode, MalformedMessage
 from oncelog.model import Isolation, TopicPartition
@@ -76,6 +76,8 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 BROKER_DEFAULT: Final = -1
+
+LEADERLESS: Final = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER})
 
 DESCRIBE_GROUPS: Final = 15
 CONSUMER_GROUP_DESCRIBE: Final = 69
@@ -330,25 +332,39 @@ class Admin:
         partitions: Iterable[TopicPartition],
         ask: Callable[[Connection, Sequence[TopicPartition]], dict[TopicPartition, ResultT]],
     ) -> dict[TopicPartition, ResultT]:
-        """Asks each leader for its partitions; once more with fresh metadata if a leader moved."""
+        """Asks each leader for its partitions; again with fresh metadata while a leader moves or is missing, and with the
+        cluster's patience while it cannot be reached.
+        """
         left = sorted(partitions)
         found: dict[TopicPartition, ResultT] = {}
-        for last_try in (False, True):
-            leaders: dict[Connection, list[TopicPartition]] = {}
-            for each in left:
-                leaders.setdefault(self.cluster.leader(each), []).append(each)
-            for whom, some in leaders.items():
+        passing, patience = Backoff(self.cluster.timeout_ms), Backoff(self.cluster.patience_ms)
+        while left:
+            for some in self._by_leader(left, passing):
                 try:
-                    found |= ask(whom, some)
-                except RefusedByBroker as fault:
-                    if last_try or fault.error not in RETRIABLE:
-                        raise
+                    found |= ask(self.cluster.leader(some[0]), some)
+                except (RefusedByBroker, Unreachable, TimedOut) as fault:
                     for each in some:
                         self.cluster.forget(each.topic)
+                    if not _may_ask_again(fault, passing, patience):
+                        raise
             left = [each for each in left if each not in found]
-            if not left:
-                break
         return found
+
+    def _by_leader(
+        self, partitions: Sequence[TopicPartition], backoff: Backoff
+    ) -> list[list[TopicPartition]]:
+        """Waits while a partition has no leader, as after the death of a broker."""
+        while True:
+            try:
+                leaders: dict[Connection, list[TopicPartition]] = {}
+                for each in partitions:
+                    leaders.setdefault(self.cluster.leader(each), []).append(each)
+                return list(leaders.values())
+            except RefusedByBroker as fault:
+                for each in partitions:
+                    self.cluster.forget(each.topic)
+                if fault.error not in LEADERLESS or not backoff.wait():
+                    raise
 
     # Groups
 
@@ -524,6 +540,13 @@ class Admin:
                     demand(each.error_code, f"{asked}, {topic.name}-{each.partition_index}", str(whom))
 
         self.cluster.with_coordinator(group, ask)
+
+
+def _may_ask_again(fault: ClientFault, passing: Backoff, patience: Backoff) -> bool:
+    """Waits a little; False if the fault is final or the time is up."""
+    if isinstance(fault, RefusedByBroker):
+        return fault.error in RETRIABLE and passing.wait()
+    return patience.wait()
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[TopicPartition]]]:

@@ -1,5 +1,6 @@
 """Who leads what: metadata, coordinators, and one connection to each broker."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Final, Self, TypeVar
 
 from oncelog.client.address import Address, parse_bootstrap
 from oncelog.client.faults import RETRIABLE, RefusedByBroker, TimedOut, Unreachable, demand
+from oncelog.client.security import PLAINTEXT, Security
 from oncelog.client.session import CLIENT_ID, Connection
 from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
@@ -18,6 +20,7 @@ from oncelog.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+from oncelog.protocol.primitives import Message
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
@@ -34,6 +37,7 @@ COORDINATOR_PASSING: Final = frozenset(
 )
 
 ResultT = TypeVar("ResultT")
+AnswerT = TypeVar("AnswerT", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +80,69 @@ class Backoff:
 
 
 class Cluster:
-    """The way to every broker of a cluster. Not for more than one thread at a time."""
+    """The way to every broker of a cluster. Connections open when first used; a pickle of it is its settings only, so it may
+    be sent to other processes. Not for more than one thread at a time.
+
+    timeout_ms   for one answer, and for what is known to pass: a coordinator that loads, a partition without a leader
+    patience_ms  how long to go on when nobody can be reached at all: a broker that is being restarted. 0 says so at once
+    """
 
     def __init__(
-        self, bootstrap: str | Sequence[Address], *, client_id: str = CLIENT_ID, timeout_ms: int = 30_000
+        self,
+        bootstrap: str | Sequence[Address],
+        *,
+        client_id: str = CLIENT_ID,
+        timeout_ms: int = 30_000,
+        patience_ms: int = 0,
+        security: Security = PLAINTEXT,
     ) -> None:
         self._bootstrap = parse_bootstrap(bootstrap) if isinstance(bootstrap, str) else list(bootstrap)
         self.client_id = client_id
         self.timeout_ms = timeout_ms
+        self.patience_ms = patience_ms
+        self.security = security
         self._connections: dict[Address, Connection] = {}
         self._nodes: dict[int, Address] = {}
         self._controller = NO_NODE
         self._topics: dict[str, TopicView] = {}
         self._coordinators: dict[tuple[int, str], Address] = {}
         self.cluster_id: str | None = None
+
+    @classmethod
+    def from_options(
+        cls, options: Mapping[str, str], *, client_id: str = CLIENT_ID, patience_ms: int = 0
+    ) -> "Cluster":
+        """From Kafka's names, without a `kafka.` in front: `bootstrap.servers`, `client.id`, `request.timeout.ms`, and those of
+        `Security.from_options`. Others are passed over. ValueError: what was wanted and found.
+        """
+        timeout = options.get("request.timeout.ms", "30000")
+        if not timeout.isascii() or not timeout.isdigit() or int(timeout) == 0:
+            raise ValueError(f"request.timeout.ms: wanted a number of milliseconds, found {timeout!r}")
+        try:
+            bootstrap = parse_bootstrap(options.get("bootstrap.servers", ""))
+        except ValueError as fault:
+            raise ValueError(f"bootstrap.servers: {fault}") from None
+        return cls(
+            bootstrap,
+            client_id=options.get("client.id", client_id),
+            timeout_ms=int(timeout),
+            patience_ms=patience_ms,
+            security=Security.from_options(options),
+        )
+
+    def copy(self, *, client_id: str | None = None) -> "Cluster":
+        """The same settings, nothing known and nothing open: for another thread or process, or another client id."""
+        return Cluster(
+            self._bootstrap,
+            client_id=client_id or self.client_id,
+            timeout_ms=self.timeout_ms,
+            patience_ms=self.patience_ms,
+            security=self.security,
+        )
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        settings = (self.client_id, self.timeout_ms, self.patience_ms, self.security)
+        return _again, (self._bootstrap, *settings)
 
     def __enter__(self) -> Self:
         return self
@@ -106,25 +159,47 @@ class Cluster:
 
     # Brokers
 
+    def dial(self, address: Address, *, client_id: str | None = None) -> Connection:
+        """A connection of the caller's own, which he closes; it opens when first used."""
+        return Connection(
+            address,
+            client_id=client_id or self.client_id,
+            timeout_ms=self.timeout_ms,
+            security=self.security,
+        )
+
     def at(self, address: Address) -> Connection:
         connection = self._connections.get(address)
         if connection is None:
-            connection = Connection(address, client_id=self.client_id, timeout_ms=self.timeout_ms)
-            self._connections[address] = connection
+            connection = self._connections[address] = self.dial(address)
         return connection
 
     def any(self) -> Connection:
-        """A broker that answers: those we know first, then the bootstrap addresses."""
-        faults: list[str] = []
-        for address in dict.fromkeys([*self._nodes.values(), *self._bootstrap]):
-            connection = self.at(address)
+        """A broker that answers: those we know first, then the bootstrap addresses. Waits with our patience."""
+        backoff = Backoff(self.patience_ms)
+        while True:
+            faults: list[str] = []
+            for address in dict.fromkeys([*self._nodes.values(), *self._bootstrap]):
+                connection = self.at(address)
+                try:
+                    connection.offered()
+                except (Unreachable, TimedOut) as fault:
+                    faults.append(str(fault))
+                else:
+                    return connection
+            if not backoff.wait():
+                raise Unreachable("; ".join(faults))
+
+    def _ask_any(self, request: Message, kind: type[AnswerT]) -> tuple[Connection, AnswerT]:
+        """Whoever answers; with our patience when a connection breaks meanwhile."""
+        backoff = Backoff(self.patience_ms)
+        while True:
+            whom = self.any()
             try:
-                connection.offered()
-            except (Unreachable, TimedOut) as fault:
-                faults.append(str(fault))
-            else:
-                return connection
-        raise Unreachable("; ".join(faults))
+                return whom, whom.send(request, kind)
+            except (Unreachable, TimedOut):
+                if not backoff.wait():
+                    raise
 
     def node(self, node_id: int) -> Connection:
         if node_id not in self._nodes:
@@ -153,10 +228,8 @@ class Cluster:
     ) -> list[MetadataResponseTopic]:
         """Asks for these topics, for all (None) or only for the brokers (an empty list)."""
         topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-        whom = self.any()
-        answer = whom.send(
-            MetadataRequest(topics=topics, allow_auto_topic_creation=auto_create), MetadataResponse
-        )
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=auto_create)
+        whom, answer = self._ask_any(request, MetadataResponse)
         demand(answer.error_code, "Metadata", str(whom))
         self._nodes = {each.node_id: Address(each.host, each.port) for each in answer.brokers}
         self._controller = answer.controller_id
@@ -175,6 +248,14 @@ class Cluster:
         return sorted(
             (_view(each) for each in found if each.error_code == ErrorCode.NONE), key=lambda each: each.name
         )
+
+    def topics_matching(self, pattern: str) -> list[TopicView]:
+        """The topics whose whole name matches, freshly asked, by name; never internal ones. ValueError: not a pattern."""
+        try:
+            wanted = re.compile(pattern)
+        except re.error as fault:
+            raise ValueError(f"wanted a regular expression, found {pattern!r}: {fault}") from None
+        return [each for each in self.topics() if not each.is_internal and wanted.fullmatch(each.name)]
 
     def topic(self, name: str, *, auto_create: bool = False, wait_ms: int = 0) -> TopicView:
         """One topic, from memory if known. `wait_ms`: how long it may take to appear and to have all its leaders."""
@@ -223,9 +304,8 @@ class Cluster:
         what = f"FindCoordinator of {'transactional id' if kind == TRANSACTION else 'group'} {key!r}"
         backoff = Backoff(self.timeout_ms)
         while True:
-            whom = self.any()
             request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
-            answer = whom.send(request, FindCoordinatorResponse)
+            whom, answer = self._ask_any(request, FindCoordinatorResponse)
             found = answer.coordinators[0] if answer.coordinators else answer
             if found.error_code == ErrorCode.NONE:
                 address = Address(found.host, found.port)
@@ -238,22 +318,34 @@ class Cluster:
         self._coordinators.pop((kind, key), None)
 
     def with_coordinator(self, group: str, ask: Callable[[Connection], ResultT]) -> ResultT:
-        """Asks the group's coordinator; again when it moved or is loading, and once more when the connection broke."""
+        """Asks the group's coordinator; again when it moved or is loading. When the connection broke once more, and then
+        with our patience.
+        """
         backoff = Backoff(self.timeout_ms)
-        broke = False
+        patience: Backoff | None = None
         while True:
             whom = self.coordinator(group)
             try:
                 return ask(whom)
             except Unreachable:
                 self.forget_coordinator(group)
-                if broke:
+                if patience is None:
+                    patience = Backoff(self.patience_ms)
+                elif not patience.wait():
                     raise
-                broke = True
             except RefusedByBroker as fault:
                 self.forget_coordinator(group)
                 if fault.error not in COORDINATOR_PASSING or not backoff.wait():
                     raise
+
+
+def _again(
+    bootstrap: Sequence[Address], client_id: str, timeout_ms: int, patience_ms: int, security: Security
+) -> Cluster:
+    """A pickled cluster, unpacked."""
+    return Cluster(
+        bootstrap, client_id=client_id, timeout_ms=timeout_ms, patience_ms=patience_ms, security=security
+    )
 
 
 def _view(topic: MetadataResponseTopic) -> TopicView:

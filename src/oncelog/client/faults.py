@@ -1,13 +1,27 @@
 """What can go wrong for a client: each fault says what was asked, of whom, and what came back."""
 
-from typing import Self
-
 from oncelog.errors import ErrorCode, OncelogError
 from oncelog.model import Producer, TopicPartition
 
 
 class ClientFault(OncelogError):
-    """The root of the client's faults."""
+    """The root of the client's faults. They may be pickled: a worker's fault is told to its driver.
+
+    `in_doubt`: a commit was sent and its answer never came, so it may be in the log or not.
+    """
+
+    in_doubt: bool = False
+
+    def __reduce__(self) -> tuple[object, tuple[type["ClientFault"], tuple[object, ...], dict[str, object]]]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[ClientFault], words: tuple[object, ...], fields: dict[str, object]) -> ClientFault:
+    """A fault as it was, whatever its class wants to be made of."""
+    fault = kind.__new__(kind, *words)
+    fault.args = words
+    fault.__dict__.update(fields)
+    return fault
 
 
 class Unreachable(ClientFault):
@@ -52,30 +66,32 @@ class OffsetOutOfRange(ClientFault):
             else f"Fetch of {partition} at offset {position}: the log is empty, its next offset is {log_end}"
         )
 
-    def __reduce__(self) -> tuple[type[Self], tuple[TopicPartition, int, int, int]]:
-        return type(self), (self.partition, self.position, self.log_start, self.log_end)
-
 
 class TransactionFault(ClientFault):
-    """A transaction cannot go on. `in_doubt`: a commit was sent and its answer never came, so it may be in the log."""
+    """A transaction cannot go on. `current`: who holds the transactional id now, where the broker tells."""
 
     def __init__(
-        self, said: str, *, transactional_id: str, producer: Producer, in_doubt: bool = False
+        self,
+        said: str,
+        *,
+        transactional_id: str,
+        producer: Producer,
+        current: Producer | None = None,
+        in_doubt: bool = False,
     ) -> None:
         self.transactional_id = transactional_id
         self.producer = producer
+        self.current = current
         self.in_doubt = in_doubt
         super().__init__(said)
 
 
 class Fenced(TransactionFault):
-    """Another producer has taken over the transactional id. `current`: who holds it now, where the broker tells."""
-
-    current: Producer | None = None
+    """Another producer has taken over the transactional id: it called InitProducerId after us."""
 
 
 class TransactionLost(TransactionFault):
-    """The transaction is not open any more: the coordinator aborted it (timeout), or it was ended by somebody else."""
+    """The transaction is not open any more: the coordinator aborted it (its time was up), or it was ended already."""
 
 
 def error_name(error: int) -> str:

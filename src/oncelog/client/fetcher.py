@@ -1,13 +1,42 @@
 """The bytes of one partition from an offset to an offset, with the next request always under way."""
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from struct import Struct
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from oncelog.client.cluster import Cluster
+from oncelog.client.admin import EARLIEST, LATEST, Admin
+from oncelog.client.cluster import Backoff, Cluster
+from oncelog.client.faults import (
+    RETRIABLE,
+    OffsetOutOfRange,
+    RefusedByBroker,
+    TimedOut,
+    Unreachable,
+    demand,
+)
+from oncelog.client.session import Connection
 from oncelog.client.visible import AbortedFrom
+from oncelog.errors import CorruptBatch, ErrorCode
 from oncelog.model import Isolation, TopicPartition
+from oncelog.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from oncelog.record.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, MAGIC
+
+# What of a batch's header tells where it ends: base offset, length, magic, last offset delta.
+EXTENT: Final = Struct(">qi4xb6xi")
+assert EXTENT.size == 27
+FIRST_ANSWER_BYTES: Final = 1_048_576  # until we know how large a record is here
+LEAST_ANSWER_BYTES: Final = 65_536
+NEW_TOPIC_WAIT_MS: Final = 10_000
+LONGEST_THROTTLE_MS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +66,7 @@ class PartitionFetcher:
     Offsets that hold nothing (compacted, markers) are passed. Checks no CRC: who decodes does.
 
     isolation   read_committed: nothing beyond the last stable offset is given; `stop` beyond it waits
-    max_bytes   of one answer; a batch that is larger comes nevertheless, alone
+    max_bytes   of one answer; a batch that is larger comes nevertheless, alone. Towards `stop` less is asked for
     """
 
     def __init__(
@@ -52,24 +81,186 @@ class PartitionFetcher:
         max_wait_ms: int = 500,
         timeout_ms: int = 60_000,
     ) -> None:
-        raise NotImplementedError
+        if not 0 <= start <= stop:
+            raise ValueError(f"{partition}: wanted 0 <= start <= stop, found start {start}, stop {stop}")
+        self.cluster = cluster
+        self.partition = partition
+        self._position = start
+        self._stop = stop
+        self._isolation = isolation
+        self._max_bytes = max_bytes
+        self._max_wait_ms = max_wait_ms
+        self._timeout_ms = timeout_ms
+        self._whom: Connection | None = None
+        self._asked_at: int | None = None  # the offset of the request under way
+        self._bytes_per_offset: float | None = None
 
     @property
     def position(self) -> int:
         """The next offset that has not been given to the caller yet."""
-        raise NotImplementedError
+        return self._position
 
     def __enter__(self) -> Self:
-        raise NotImplementedError
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        raise NotImplementedError
-
-    def __iter__(self) -> Iterator[Fetched]:
-        raise NotImplementedError
+        self.close()
 
     def close(self) -> None:
-        """Closes the connection; an iteration ends."""
-        raise NotImplementedError
+        """Closes the connection. A further iteration goes on at `position`."""
+        if self._whom is not None:
+            self._whom.close()
+            self._whom = None
+        self._asked_at = None
+
+    def __iter__(self) -> Iterator[Fetched]:
+        try:
+            while self._position < self._stop:
+                fetched = self._next()
+                self._position = fetched.next_offset
+                if self._position < self._stop:
+                    self._read_ahead()
+                if fetched.data:
+                    yield fetched
+        finally:
+            self.close()
+
+    def _next(self) -> Fetched:
+        """The next answer that moves us on."""
+        backoff = Backoff(self._timeout_ms)
+        unknown = Backoff(min(NEW_TOPIC_WAIT_MS, self._timeout_ms))
+        deadline = time.monotonic() + self._timeout_ms / 1000
+        empty = 0
+        while True:
+            try:
+                fetched = self._ask()
+            except (Unreachable, TimedOut, RefusedByBroker) as fault:
+                self.close()
+                self.cluster.forget(self.partition.topic)
+                wait = backoff.wait
+                if isinstance(fault, RefusedByBroker):
+                    if fault.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                        wait = unknown.wait
+                    elif fault.error not in RETRIABLE:
+                        raise
+                if not wait():
+                    raise
+                continue
+            if fetched.next_offset > self._position:
+                return fetched
+            # All up to `stop` may be seen, and there is nothing: it was compacted away, right before what is undecided.
+            empty = empty + 1 if self._end(fetched) >= self._stop else 0
+            if empty > 1:
+                return replace(fetched, next_offset=self._stop)
+            if time.monotonic() > deadline:
+                raise TimedOut(
+                    f"Fetch of {self.partition} up to offset {self._stop}: at offset {self._position} for "
+                    f"{self._timeout_ms} ms; the high watermark is {fetched.high_watermark}, "
+                    f"the last stable offset {fetched.last_stable_offset}"
+                )
+
+    def _end(self, fetched: Fetched) -> int:
+        committed = self._isolation is Isolation.READ_COMMITTED
+        return fetched.last_stable_offset if committed else fetched.high_watermark
+
+    def _read_ahead(self) -> None:
+        try:
+            self._post()
+        except (Unreachable, TimedOut):
+            self.close()  # the caller has work to do; the next turn sees to it
+
+    def _post(self) -> None:
+        if self._whom is None:
+            self._whom = self.cluster.dial(self.cluster.leader(self.partition).address)
+        wanted = self._bytes_wanted()
+        request = FetchRequest(
+            max_wait_ms=self._max_wait_ms,
+            min_bytes=1,
+            max_bytes=wanted,
+            isolation_level=self._isolation,
+            topics=[
+                FetchTopic(
+                    topic=self.partition.topic,
+                    partitions=[
+                        FetchPartition(
+                            partition=self.partition.partition,
+                            fetch_offset=self._position,
+                            partition_max_bytes=wanted,
+                        )
+                    ],
+                )
+            ],
+        )
+        self._whom.post(request)
+        self._asked_at = self._position
+
+    def _bytes_wanted(self) -> int:
+        """What the rest of the range may need: bytes beyond `stop` would be fetched for nothing."""
+        if self._bytes_per_offset is None:
+            return min(self._max_bytes, FIRST_ANSWER_BYTES)
+        rest = int((self._stop - self._position) * self._bytes_per_offset * 1.1)
+        return min(self._max_bytes, max(rest, LEAST_ANSWER_BYTES))
+
+    def _ask(self) -> Fetched:
+        if self._asked_at is None:
+            self._post()
+        assert self._whom is not None
+        asked_at, self._asked_at = self._asked_at, None
+        assert asked_at == self._position
+        answer = self._whom.collect(FetchResponse, timeout_ms=self._max_wait_ms + self.cluster.timeout_ms)
+        demand(answer.error_code, "Fetch", str(self._whom))
+        for topic in answer.responses:
+            for data in topic.partitions:
+                if (topic.topic, data.partition_index) == (self.partition.topic, self.partition.partition):
+                    return self._taken(data, str(self._whom))
+        # A broker that throttles us answers with nothing at all, and says for how long.
+        time.sleep(min(answer.throttle_time_ms, LONGEST_THROTTLE_MS) / 1000)
+        return Fetched(memoryview(b""), (), -1, -1, -1, self._position, self._position)
+
+    def _taken(self, data: PartitionData, whom: str) -> Fetched:
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise self._out_of_range()
+        demand(data.error_code, f"Fetch of {self.partition} at offset {self._position}", whom)
+        raw = memoryview(data.records or b"")
+        end, next_offset = self._whole(raw)
+        if end:
+            self._bytes_per_offset = end / max(next_offset - self._position, 1)
+        return Fetched(
+            data=raw[:end],
+            aborted=tuple(
+                AbortedFrom(each.first_offset, each.producer_id) for each in data.aborted_transactions or ()
+            ),
+            high_watermark=data.high_watermark,
+            last_stable_offset=data.last_stable_offset,
+            log_start=data.log_start_offset,
+            first_offset=self._position,
+            next_offset=next_offset,
+        )
+
+    def _whole(self, raw: memoryview) -> tuple[int, int]:
+        """Where the last whole batch below `stop` ends, and the offset behind it."""
+        at, size, next_offset = 0, len(raw), self._position
+        while size - at >= HEADER_BYTES:
+            base_offset, length, magic, delta = EXTENT.unpack_from(raw, at)
+            if magic != MAGIC or length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
+                raise CorruptBatch(
+                    f"{self.partition}: batch at offset {base_offset} has magic {magic} and length {length}, "
+                    f"wanted magic {MAGIC} and at least {HEADER_BYTES - LENGTH_OVERHEAD_BYTES}"
+                )
+            if base_offset >= self._stop:  # what is left of the range is empty
+                next_offset = self._stop
+                break
+            if at + length + LENGTH_OVERHEAD_BYTES > size:
+                break
+            at += length + LENGTH_OVERHEAD_BYTES
+            next_offset = base_offset + delta + 1
+        return at, max(next_offset, self._position)
+
+    def _out_of_range(self) -> OffsetOutOfRange:
+        admin = Admin(self.cluster)
+        start, end = (
+            admin.offsets_at({self.partition: which})[self.partition].offset for which in (EARLIEST, LATEST)
+        )
+        return OffsetOutOfRange(self.partition, self._position, start, end)
