@@ -37,6 +37,7 @@ PIN_KEYS = {
     "last_stable_offset",
     "high_watermark",
     "hidden_offsets",
+    "hidden_records",
     "pinned_ms",
     "transactional_id",
     "producer_id",
@@ -155,6 +156,7 @@ def test_a_long_transaction_is_found_and_freed(stage: Stage) -> None:
             0,
             14_001,
         )  # and the marker of the other
+        assert pin["hidden_records"] == 14_000
         assert pin["groups"] == ["warehouse-loader"]
         assert (pin["client_id"] == "till") is stage.is_oncelog
         assert pin["frees"] in said.err

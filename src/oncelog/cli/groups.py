@@ -11,6 +11,7 @@ from oncelog.cli.output import Printer
 from oncelog.client.admin import LATEST, Admin, OffsetView
 from oncelog.client.faults import RefusedByBroker
 from oncelog.errors import ErrorCode
+from oncelog.inspect.lag import lag_records
 from oncelog.model import TopicPartition
 
 
@@ -45,6 +46,7 @@ def describe(options: argparse.Namespace) -> int:
             "committed_offset",
             "log_end_offset",
             "lag_offsets",
+            "lag_records",
             "member_id",
             "host",
         ],
@@ -53,7 +55,9 @@ def describe(options: argparse.Namespace) -> int:
 
 
 def _describe(admin: Admin, group: str) -> dict[str, Any]:
-    """`lag_offsets` counts offsets up to the high watermark, as Kafka does: markers and aborted records are in it."""
+    """`lag_offsets` counts offsets up to the high watermark, as Kafka does: markers and aborted records are in it.
+    `lag_records` counts what a reader at read_committed would get now, by reading the headers of the batches.
+    """
     view = admin.describe_group(group)
     committed = admin.group_offsets(group)
     owners = {each: member for member in view.members for each in member.assignment}
@@ -71,6 +75,7 @@ def _describe(admin: Admin, group: str) -> dict[str, Any]:
                 "committed_offset": at,
                 "log_end_offset": end,
                 "lag_offsets": None if at is None or end is None else max(end - at, 0),
+                "lag_records": None if at is None or end is None else lag_records(admin.cluster, each, at),
                 "member_id": None if owner is None else owner.member_id,
                 "host": None if owner is None else owner.host,
             }

@@ -36,6 +36,12 @@ def build_parser() -> argparse.ArgumentParser:
     _log(commands.add_parser("log", help="what stands in a partition's files"))
     _pipeline(commands.add_parser("pipeline", help="feed, run and prove a Spark pipeline"))
     _tap(commands.add_parser("tap", help="a proxy before any Kafka that records what transactions do"))
+    _explain(
+        commands.add_parser("explain", help="what an error means, and which of its causes are possible here")
+    )
+    doctor = commands.add_parser("doctor", help="look a cluster over for what goes wrong with transactions")
+    doctor.description = "Exit code 1 if something bad was found."
+    _broker_command(doctor, "oncelog.cli.explain:doctor")
     version = commands.add_parser("version", help="print the version")
     version.add_argument("--json", action="store_true", help="print JSON")
     version.set_defaults(run="oncelog.cli.version:version")
@@ -226,6 +232,14 @@ def _tap(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     parser.set_defaults(run="oncelog.cli.tap:tap")
+
+
+def _explain(parser: argparse.ArgumentParser) -> None:
+    _broker_command(parser, "oncelog.cli.explain:explain")
+    parser.add_argument("error", metavar="ERROR", help="PRODUCER_FENCED, ProducerFencedException or 90")
+    parser.add_argument(
+        "--tid", "--transactional-id", metavar="ID", help="weigh the causes for this transactional id"
+    )
 
 
 def _watched_command(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:

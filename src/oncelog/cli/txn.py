@@ -122,7 +122,7 @@ def _stuck_row(pin: views.Pin) -> dict[str, Any]:
         "partition": f"{pin.topic}-{pin.partition}",
         "lso": pin.last_stable_offset,
         "hw": pin.high_watermark,
-        "hidden": pin.hidden_offsets,
+        "hidden": pin.hidden_offsets if pin.hidden_records is None else pin.hidden_records,
         "pinned": age(pin.pinned_ms),
         "owner": owner if pin.producer_id is None else f"{owner} ({pin.producer_id}/{pin.producer_epoch})",
         "state": pin.state or "-",

@@ -8,8 +8,9 @@ from typing import Final
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
-from oncelog.inspect import ask
+from oncelog.inspect import ask, strip
 from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor
+from oncelog.inspect.lag import COUNTED_OFFSETS
 from oncelog.model import TopicPartition
 
 ONGOING: Final = "Ongoing"
@@ -71,6 +72,7 @@ class Pin:
     last_stable_offset: int
     high_watermark: int
     hidden_offsets: int  # between the two: records of all producers, and markers
+    hidden_records: int | None  # of those the records that are or may become visible; None: too many to count
     pinned_ms: int | None
     transactional_id: str | None
     producer_id: int | None
@@ -208,10 +210,27 @@ def pins(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Pin]:
     waiting = _waiting_groups(cluster, held)
     causes = door.causes([each.transactional_id for each in owners.values()])
     found = [
-        _pin(where, ends[where], opened.get(where, []), owners, waiting.get(where, ()), causes, now_ms)
+        _pin(
+            where,
+            ends[where],
+            opened.get(where, []),
+            owners,
+            waiting.get(where, ()),
+            causes,
+            _hidden_records(cluster, where, ends[where]),
+            now_ms,
+        )
         for where in held
     ]
     return sorted(found, key=lambda each: (-(each.pinned_ms or 0), each.topic, each.partition))
+
+
+def _hidden_records(cluster: Cluster, where: TopicPartition, ends: Ends) -> int | None:
+    """Records behind the last stable offset that are not aborted already."""
+    if ends.high_watermark - ends.last_stable_offset > COUNTED_OFFSETS:
+        return None
+    behind = strip.stretches(cluster, where, ends, start=ends.last_stable_offset, stop=ends.high_watermark)
+    return sum(each.count for each in behind if each.fate in (strip.COMMITTED, strip.OPEN))
 
 
 def _owners(cluster: Cluster, producer_ids: set[int]) -> dict[int, Described]:
@@ -233,6 +252,7 @@ def _pin(
     owners: Mapping[int, Described],
     groups: Sequence[str],
     causes: Mapping[str, Cause] | None,
+    hidden: int | None,
     now_ms: int,
 ) -> Pin:
     first = opened[0] if opened else None
@@ -259,6 +279,7 @@ def _pin(
         last_stable_offset=ends.last_stable_offset,
         high_watermark=ends.high_watermark,
         hidden_offsets=ends.high_watermark - ends.last_stable_offset,
+        hidden_records=hidden,
         pinned_ms=pinned,
         transactional_id=None if owner is None else owner.transactional_id,
         producer_id=None if first is None else int(first.producer.id),

@@ -1,0 +1,61 @@
+"""`oncelog explain ERROR` and `oncelog doctor`: what an error means here, and what is wrong before there is one."""
+
+import argparse
+import time
+from dataclasses import asdict
+
+from oncelog.cli.connect import connect
+from oncelog.cli.exits import Exit, UsageFault
+from oncelog.cli.output import Printer
+from oncelog.client.faults import TimedOut, Unreachable
+from oncelog.inspect import doctor as doctoring
+from oncelog.inspect import explain as explaining
+
+
+def explain(options: argparse.Namespace) -> int:
+    """A cluster is asked only for a transactional id; without one the meaning is enough."""
+    printer = Printer(as_json=options.json)
+    error = explaining.error_named(options.error)
+    if error is None:
+        raise UsageFault(
+            f"wanted an error's name or number such as PRODUCER_FENCED or 90, found {options.error!r}; "
+            f"of transactions: {', '.join(explaining.known())}"
+        )
+    now_ms = time.time_ns() // 1_000_000
+    if options.tid is None:
+        found = explaining.explain(error, None, None, now_ms=now_ms)
+    else:
+        with connect(options) as cluster:
+            try:
+                cluster.any()
+            except (Unreachable, TimedOut) as fault:
+                printer.note(f"oncelog: {fault}")
+                return Exit.UNREACHABLE
+            found = explaining.explain(error, cluster, options.tid, now_ms=now_ms)
+    if options.json:
+        printer.value(asdict(found))
+        return Exit.FINE
+    printer.line(f"{found.error} ({found.code}): {found.text}")
+    printer.line(f"then: {found.then}")
+    for each in found.causes:
+        printer.line("")
+        printer.line(f"{each.verdict}: {each.cause}: {each.text}")
+        if each.evidence:
+            printer.line(f"  evidence: {each.evidence}")
+        printer.line(f"  do: {each.do}")
+    return Exit.FINE
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Exit code 1 if a check found something bad."""
+    printer = Printer(as_json=options.json)
+    with connect(options) as cluster:
+        found = doctoring.examine(cluster, now_ms=time.time_ns() // 1_000_000)
+    printer.rows([asdict(each) for each in found], ["check", "verdict", "found"])
+    if not options.json:
+        for each in found:
+            if each.verdict in (doctoring.NOTICE, doctoring.BAD):
+                printer.note(
+                    f"{each.check}: {each.why}; {each.do}" if each.do else f"{each.check}: {each.why}"
+                )
+    return Exit.BAD if any(each.verdict == doctoring.BAD for each in found) else Exit.FINE

@@ -1,0 +1,287 @@
+"""What an error of the transactional protocol means, which causes are possible here, and what to do next.
+
+The causes are a table; evidence for or against each comes from the cluster. What cannot be known is said, not guessed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from oncelog.client.admin import Admin
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import ClientFault
+from oncelog.errors import ErrorCode
+from oncelog.inspect import ask
+from oncelog.inspect.ask import Cause, Described, SideDoor
+
+POSSIBLE: Final = "possible"
+CONFIRMED: Final = "confirmed"
+EXCLUDED: Final = "excluded"
+MAX_TIMEOUT: Final = "transaction.max.timeout.ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One cause that an error can have."""
+
+    name: str
+    text: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """An error in the words of who gets it."""
+
+    text: str
+    fatal: str  # what the client must do with its producer
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A cause with what speaks for or against it here."""
+
+    cause: str
+    verdict: str  # "confirmed", "possible", "excluded"
+    text: str
+    evidence: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    error: str
+    code: int
+    text: str
+    then: str
+    transactional_id: str | None
+    from_oncelog: bool | None
+    causes: tuple[Weighed, ...]
+
+
+NEW_INSTANCE: Final = Reason(
+    "new instance",
+    "another producer called init_transactions with the same transactional id: it owns the id now",
+    "find out why two run at once (a rolling restart is fine, a copied configuration is not); let the older one exit",
+)
+TIMED_OUT: Final = Reason(
+    "timeout",
+    "the transaction was open longer than its transaction.timeout.ms and the coordinator aborted it",
+    "make transactions shorter, or raise transaction.timeout.ms (the broker's maximum is transaction.max.timeout.ms)",
+)
+ADMIN: Final = Reason(
+    "admin",
+    "somebody aborted it: oncelog txn abort, kafka-transactions, or fenceProducers",
+    "ask who did, and start the transaction again",
+)
+OLD_EPOCH: Final = Reason(
+    "old epoch",
+    "the request carries an epoch of an earlier transaction: a late copy on an old connection, or a restored state",
+    "create a new producer; never store producer id and epoch outside of the client",
+)
+WRONG_ORDER: Final = Reason(
+    "wrong order",
+    "the call does not fit the state: commit without begin, a second commit, or a request after the end",
+    "look at the order of calls: init_transactions once, then begin, send, commit or abort",
+)
+UNKNOWN_ID: Final = Reason(
+    "unknown id",
+    "the coordinator has no such transactional id with this producer id: it expired, or init_transactions was never called",
+    "call init_transactions; ids unused for transactional.id.expiration.ms (7 days) are forgotten",
+)
+UNDER_WAY: Final = Reason(
+    "ending",
+    "the previous transaction of this id is decided and its markers are still being written",
+    "wait and ask again: clients do so by themselves",
+)
+NOT_ADDED: Final = Reason(
+    "partition not added",
+    "the partition is not part of the open transaction (KIP-890 checks it for old clients)",
+    "abort the transaction and begin again; update the client if it is older than 3.8",
+)
+LOST_RECORDS: Final = Reason(
+    "gap in sequences",
+    "a batch before this one never arrived or was refused",
+    "abort the transaction; a producer that is only idempotent must be created anew",
+)
+ABOVE_MAXIMUM: Final = Reason(
+    "timeout above the maximum",
+    "transaction.timeout.ms of the client is above transaction.max.timeout.ms of the broker, or not above 0",
+    "lower the client's transaction.timeout.ms, or raise the broker's maximum",
+)
+UNSTABLE: Final = Reason(
+    "offsets in an open transaction",
+    "offsets of this group are part of a transaction that is not ended yet",
+    "wait; if it lasts, `oncelog txn stuck` names the transaction in __consumer_offsets",
+)
+LOADING: Final = Reason(
+    "coordinator loads or moves",
+    "the broker that looks after this id has just started, or is another one now",
+    "wait and ask again: clients do so by themselves",
+)
+
+FENCED_TEXT: Final = "the producer's epoch is not the current one of its transactional id"
+FENCED: Final = Meaning(
+    FENCED_TEXT,
+    "fatal for this producer: close it",
+    (NEW_INSTANCE, TIMED_OUT, ADMIN, OLD_EPOCH),
+)
+MEANINGS: Final[dict[ErrorCode, Meaning]] = {
+    ErrorCode.PRODUCER_FENCED: FENCED,
+    ErrorCode.INVALID_PRODUCER_EPOCH: FENCED,
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: Meaning(
+        "a marker came from a coordinator that is not in charge any more",
+        "nothing to do for clients",
+        (LOADING,),
+    ),
+    ErrorCode.INVALID_TXN_STATE: Meaning(
+        "the request does not fit the state of the transaction",
+        "fatal for this producer: close it",
+        (WRONG_ORDER, TIMED_OUT, ADMIN, NOT_ADDED),
+    ),
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Meaning(
+        "the coordinator does not know this producer id under this transactional id",
+        "fatal for this producer: close it",
+        (UNKNOWN_ID, NEW_INSTANCE),
+    ),
+    ErrorCode.CONCURRENT_TRANSACTIONS: Meaning(
+        "the transactional id is busy", "asked again by every client", (UNDER_WAY,)
+    ),
+    ErrorCode.TRANSACTION_ABORTABLE: Meaning(
+        "this transaction cannot go on, the producer can",
+        "abort, then begin again with the same producer",
+        (NOT_ADDED, TIMED_OUT, ADMIN),
+    ),
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Meaning(
+        "a batch is missing before this one", "abort the transaction", (LOST_RECORDS,)
+    ),
+    ErrorCode.UNKNOWN_PRODUCER_ID: Meaning(
+        "the partition knows nothing of this producer", "abort the transaction", (LOST_RECORDS, UNKNOWN_ID)
+    ),
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: Meaning(
+        "the broker refuses the transaction's timeout", "fatal: change the setting", (ABOVE_MAXIMUM,)
+    ),
+    ErrorCode.UNSTABLE_OFFSET_COMMIT: Meaning(
+        "the group's offsets are not decided yet", "asked again by every client", (UNSTABLE,)
+    ),
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: Meaning(
+        "the coordinator does not know the transactional id", "for admin tools only", (UNKNOWN_ID,)
+    ),
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Meaning(
+        "the coordinator is starting", "asked again by every client", (LOADING,)
+    ),
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: Meaning(
+        "there is no coordinator yet", "asked again by every client", (LOADING,)
+    ),
+    ErrorCode.NOT_COORDINATOR: Meaning(
+        "another broker looks after this id", "asked again by every client", (LOADING,)
+    ),
+}
+
+
+def error_named(text: str) -> ErrorCode | None:
+    """By Kafka's name in any spelling (PRODUCER_FENCED, ProducerFencedException), or by its number."""
+    word = text.strip()
+    if word.lstrip("-").isdecimal():
+        return next((each for each in ErrorCode if each == int(word)), None)
+    folded = word.removesuffix("Exception").replace("_", "").lower()
+    return next((each for each in ErrorCode if each.name.replace("_", "").lower() == folded), None)
+
+
+def explain(
+    error: ErrorCode, cluster: Cluster | None, transactional_id: str | None, *, now_ms: int
+) -> Explanation:
+    """Without a cluster only the meaning; with a transactional id also what its coordinator knows."""
+    meaning = MEANINGS.get(
+        error,
+        Meaning(error.name.replace("_", " ").lower(), "no error of transactions: see Kafka's manual", ()),
+    )
+    found: Described | None = None
+    bump: Cause | None = None
+    from_oncelog: bool | None = None
+    timeout_limit: int | None = None
+    if cluster is not None:
+        door = SideDoor(cluster)
+        from_oncelog = door.is_there
+        timeout_limit = _max_timeout(cluster)
+        if transactional_id is not None:
+            found = ask.describe_transaction(cluster, transactional_id)
+            bump = (door.causes([transactional_id]) or {}).get(transactional_id)
+    causes = tuple(
+        _weigh(each, found, bump, transactional_id, cluster is not None, from_oncelog, timeout_limit, now_ms)
+        for each in meaning.reasons
+    )
+    order = {CONFIRMED: 0, POSSIBLE: 1, EXCLUDED: 2}
+    return Explanation(
+        error=error.name,
+        code=int(error),
+        text=meaning.text,
+        then=meaning.fatal,
+        transactional_id=transactional_id,
+        from_oncelog=from_oncelog,
+        causes=tuple(sorted(causes, key=lambda each: order[each.verdict])),
+    )
+
+
+def _weigh(
+    reason: Reason,
+    found: Described | None,
+    bump: Cause | None,
+    transactional_id: str | None,
+    asked: bool,
+    from_oncelog: bool | None,
+    timeout_limit: int | None,
+    now_ms: int,
+) -> Weighed:
+    verdict, evidence = POSSIBLE, ""
+    if not asked:
+        evidence = "no cluster was asked"
+    elif reason is ABOVE_MAXIMUM:
+        evidence = f"{MAX_TIMEOUT} is {timeout_limit} here" if timeout_limit is not None else "not known here"
+    elif transactional_id is None:
+        evidence = "name the transactional id with --tid"
+    elif found is None:
+        if reason is UNKNOWN_ID:
+            verdict, evidence = CONFIRMED, f"the coordinator does not know {transactional_id!r}"
+        else:
+            verdict, evidence = EXCLUDED, f"the coordinator does not know {transactional_id!r}"
+    elif reason is UNKNOWN_ID:
+        verdict = EXCLUDED
+        evidence = f"{transactional_id!r} is {found.state} as {found.producer}"
+    elif reason is UNDER_WAY:
+        ending = found.state.startswith("Prepare")
+        verdict = CONFIRMED if ending else POSSIBLE
+        evidence = f"its state is {found.state} now"
+    elif reason in (NEW_INSTANCE, TIMED_OUT, ADMIN):
+        verdict, evidence = _by_bump(reason, bump, from_oncelog, now_ms)
+    else:
+        evidence = f"its state is {found.state}, its producer {found.producer}"
+    return Weighed(reason.name, verdict, reason.text, evidence, reason.do)
+
+
+def _by_bump(reason: Reason, bump: Cause | None, from_oncelog: bool | None, now_ms: int) -> tuple[str, str]:
+    """Only oncelog keeps why an epoch was bumped; without it every cause stays possible."""
+    if not from_oncelog:
+        return POSSIBLE, "not kept by this broker (needs oncelog broker)"
+    if bump is None:
+        return POSSIBLE, "the epoch was not bumped since the broker keeps count"
+    ago = max(now_ms - bump.at_ms, 0) // 1000
+    who = f" by {bump.client_id} at {bump.address}" if bump.client_id is not None else ""
+    evidence = f"last bump: {bump.cause}{who}, {ago} s ago, to epoch {bump.producer_epoch}"
+    return (CONFIRMED if bump.cause == reason.name else EXCLUDED), evidence
+
+
+def _max_timeout(cluster: Cluster) -> int | None:
+    try:
+        node_id = next(iter(cluster.nodes()))
+        settings = Admin(cluster).broker_settings(node_id)
+    except (ClientFault, StopIteration):
+        return None
+    found = next((each.value for each in settings if each.name == MAX_TIMEOUT), None)
+    return int(found) if found is not None and found.isdecimal() else None
+
+
+def known() -> Sequence[str]:
+    """The errors that have a meaning here."""
+    return sorted(each.name for each in MEANINGS)

@@ -1,0 +1,147 @@
+"""`oncelog explain`, `oncelog doctor`, and lag in records: with evidence where the broker has it."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from oncelog.cli.main import main
+from oncelog.errors import ErrorCode
+from oncelog.inspect.explain import error_named
+from tests.conformance import targets
+from tests.inspect.stage import SETTINGS, Stage
+from tests.toolchains import Missing, leave_out
+
+
+@pytest.fixture(scope="module", params=targets.chosen())
+def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    try:
+        with targets.run(request.param, SETTINGS) as bootstrap:
+            yield request.param, bootstrap
+    except Missing as why:
+        leave_out(f"the inspector on {request.param}", why)
+
+
+@pytest.fixture
+def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
+    return Stage(*place, capsys)
+
+
+@pytest.mark.parametrize(
+    "text", ["PRODUCER_FENCED", "producer_fenced", "ProducerFencedException", "90", "ProducerFenced"]
+)
+def test_an_error_is_known_by_every_name_that_clients_print(text: str) -> None:
+    assert error_named(text) is ErrorCode.PRODUCER_FENCED
+
+
+def test_an_unknown_error_is_a_usage_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "NO_SUCH_THING"]) == 2
+    assert "PRODUCER_FENCED" in capsys.readouterr().err
+
+
+def test_without_an_id_no_cluster_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "PRODUCER_FENCED", "--bootstrap", "127.0.0.1:1"]) == 0
+    assert "possible: new instance" in capsys.readouterr().out
+    assert main(["explain", "PRODUCER_FENCED", "--tid", "x", "--bootstrap", "127.0.0.1:1"]) == 3
+
+
+def causes(stage: Stage, error: str, tid: str) -> dict[str, tuple[str, str]]:
+    found = stage.json("explain", error, "--tid", tid)
+    return {each["cause"]: (each["verdict"], each["evidence"]) for each in found["causes"]}
+
+
+def test_fenced_by_a_new_instance_is_named_with_who_did_it(stage: Stage) -> None:
+    with stage.producer("fenced-1", client_id="old"), stage.producer("fenced-1", client_id="successor"):
+        found = causes(stage, "PRODUCER_FENCED", "fenced-1")
+    if stage.is_oncelog:
+        assert found["new instance"][0] == "confirmed"
+        assert "successor at 127.0.0.1:" in found["new instance"][1]
+        assert found["timeout"][0] == "excluded"
+        assert found["admin"][0] == "excluded"
+    else:
+        assert {each[0] for each in found.values()} == {"possible"}
+        assert "needs oncelog broker" in found["new instance"][1]
+
+
+def test_timed_out_is_told_from_fenced(stage: Stage) -> None:
+    stage.run("topics", "new", "slow-out")
+    with stage.producer("slow-1", timeout_ms=1000) as producer:
+        producer.produce("slow-out", b"x")
+        producer.flush(10)
+        while stage.json("txn", "show", "slow-1")["state"] == "Ongoing":
+            pass
+        with pytest.raises(KafkaException):
+            producer.commit_transaction(20)
+        found = causes(stage, "INVALID_PRODUCER_EPOCH", "slow-1")
+        if stage.is_oncelog:
+            assert found["timeout"][0] == "confirmed"
+            assert found["new instance"][0] == "excluded"
+
+
+def test_an_id_that_nobody_knows(stage: Stage) -> None:
+    found = causes(stage, "INVALID_PRODUCER_ID_MAPPING", "never-seen")
+    assert found["unknown id"][0] == "confirmed"
+    assert found["new instance"][0] == "excluded"
+
+
+def test_the_maximum_of_timeouts_is_read_from_the_broker(stage: Stage) -> None:
+    found = causes(stage, "INVALID_TRANSACTION_TIMEOUT", "x")
+    assert "900000" in found["timeout above the maximum"][1]
+
+
+def test_lag_counts_what_a_reader_will_see(stage: Stage) -> None:
+    stage.run("topics", "new", "lagged")
+    with stage.producer("lag-1") as producer:
+        for outcome in ("commit", "abort"):
+            if outcome == "abort":
+                producer.begin_transaction()
+            for _ in range(10):
+                producer.produce("lagged", b"x")
+            producer.flush(10)
+            if outcome == "commit":
+                producer.commit_transaction(20)
+            else:
+                producer.abort_transaction(20)
+        producer.begin_transaction()
+        producer.produce("lagged", b"undecided")
+        producer.flush(10)
+        reader = Consumer(
+            {"bootstrap.servers": stage.bootstrap, "group.id": "lag-group", "enable.auto.commit": False}
+        )
+        reader.commit(offsets=[TopicPartition("lagged", 0, 4)], asynchronous=False)
+        reader.close()
+        (view,) = stage.json("groups", "describe", "lag-group")
+        (row,) = view["offsets"]
+        assert row["lag_records"] == 6  # of the committed ten
+        assert row["lag_offsets"] == 19  # and two markers, ten aborted, one undecided
+        producer.abort_transaction(20)
+
+
+def test_doctor_names_ids_that_look_random(stage: Stage) -> None:
+    for number in range(3):
+        with stage.producer(f"job-6f1c2b7e-0000-4000-8000-00000000000{number}"):
+            pass
+    rows = {each["check"]: each for each in stage.json("doctor")}
+    assert rows["transactional ids"]["verdict"] == "notice"
+    assert rows["transactional ids"]["found"].startswith("job-* x 3")
+    assert "zombie" in rows["transactional ids"]["why"]
+    assert rows["stuck readers"]["verdict"] == "fine"
+    assert rows["old-protocol clients"]["verdict"] == ("skipped" if not stage.is_oncelog else "fine")
+
+
+def test_doctor_warns_of_long_timeouts_and_readers(stage: Stage) -> None:
+    stage.run("topics", "new", "watched")
+    with stage.producer("long-1", timeout_ms=600_000) as producer:
+        producer.produce("watched", b"x")
+        producer.flush(10)
+        reader = Consumer(
+            {"bootstrap.servers": stage.bootstrap, "group.id": "watchers", "enable.auto.commit": False}
+        )
+        reader.commit(offsets=[TopicPartition("watched", 0, 0)], asynchronous=False)
+        reader.close()
+        rows = {each["check"]: each for each in stage.json("doctor")}
+        assert rows["transaction timeouts"]["verdict"] == "notice"
+        assert "long-1 600000 ms" in rows["transaction timeouts"]["found"]
+        assert rows["groups on transactional topics"]["found"] == "watchers"
+        assert rows["stuck readers"]["verdict"] == "notice"
+        producer.abort_transaction(20)
