@@ -191,6 +191,13 @@ def _txn(parser: argparse.ArgumentParser) -> None:
     trace.add_argument("--last", type=_positive, metavar="N", help="only the last so many transactions")
     trace.add_argument("--json", action="store_true", help="print JSON")
     trace.set_defaults(run="oncelog.cli.txn:trace")
+    replay = verbs.add_parser(
+        "replay", help="rebuild a past transaction from the logs: states, batches, markers"
+    )
+    _broker_command(replay, "oncelog.cli.txn:replay")
+    replay.add_argument("transactional_id", metavar="TRANSACTIONAL_ID")
+    replay.add_argument("--all", action="store_true", help="all that the log still holds, not only the last")
+    replay.add_argument("--at", type=_not_negative, metavar="OFFSET", help="the one with this state record")
     abort = _broker_command(verbs.add_parser("abort", help="abort a transaction"), "oncelog.cli.txn:abort")
     abort.description = (
         "Says what becomes invisible, asks, and aborts. The owner of the transaction is fenced."

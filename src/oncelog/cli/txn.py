@@ -1,4 +1,4 @@
-"""`oncelog txn ls | show | stuck | trace | abort`: the transactions of any Kafka, by KIP-664 and our own side door."""
+"""`oncelog txn ls | show | stuck | trace | replay | abort`: the transactions of any Kafka, by KIP-664 and our own side door."""
 
 import argparse
 import sys
@@ -11,7 +11,10 @@ from typing import Any, Final
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
+from oncelog.client.faults import RefusedByBroker
+from oncelog.errors import ErrorCode
 from oncelog.inspect import abort as aborting
+from oncelog.inspect import replay as replaying
 from oncelog.inspect import views
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import from_line
@@ -255,3 +258,38 @@ def age(ms: int | None) -> str:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Exit code 1 if the log holds nothing of the id."""
+    printer = Printer(as_json=options.json)
+    with connect(options) as cluster:
+        try:
+            states = replaying.history(cluster, options.transactional_id)
+        except RefusedByBroker as fault:
+            if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            states = []  # no transaction was ever begun here
+        found = replaying.transactions(options.transactional_id, states)
+        if options.at is not None:
+            found = [each for each in found if any(one.offset == options.at for one in each.states)]
+        if not found:
+            printer.note(f"oncelog: the log holds no transaction of {options.transactional_id!r}")
+            if options.json:
+                printer.value([])
+            return Exit.BAD
+        chosen = found if options.all else found[-1:]
+        told = [(each, replaying.events(cluster, each)) for each in chosen]
+    if options.json:
+        printer.value([{**asdict(each), "events": [asdict(one) for one in events]} for each, events in told])
+        return Exit.FINE
+    columns = "time lane what took bytes error more".split()
+    for each, events in told:
+        end = "" if each.ended_ms is None else f", {age(each.ended_ms - each.began_ms)} long"
+        printer.note(
+            f"transaction {each.number} of {len(found)} of {each.transactional_id}: {each.outcome}{end}, "
+            f"state records {each.states[0].offset} to {each.states[-1].offset}"
+        )
+        rows = timeline(each.transactional_id, events).text()
+        printer.rows([dict(zip(columns, row, strict=True)) for row in rows], columns)
+    return Exit.FINE

@@ -1,0 +1,90 @@
+"""`oncelog txn replay`: a finished transaction rebuilt from the logs of oncelog and (ORACLE=1) of Apache Kafka."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.conformance import targets
+from tests.inspect.stage import SETTINGS, Stage
+from tests.toolchains import Missing, leave_out
+
+
+@pytest.fixture(scope="module", params=targets.chosen())
+def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    try:
+        with targets.run(request.param, SETTINGS) as bootstrap:
+            yield request.param, bootstrap
+    except Missing as why:
+        leave_out(f"the inspector on {request.param}", why)
+
+
+@pytest.fixture
+def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
+    return Stage(*place, capsys)
+
+
+def test_transactions_are_rebuilt_with_batches_offsets_and_markers(stage: Stage) -> None:
+    stage.run("topics", "new", "past", "--partitions", "2")
+    reader = Consumer({"bootstrap.servers": stage.bootstrap, "group.id": "past-group"})
+    with stage.producer("past-1") as producer, stage.producer("past-2") as other:
+        for number, outcome in enumerate(("commit", "abort", "commit")):
+            if number:
+                producer.begin_transaction()
+            for partition in (0, 1):
+                for _ in range(number + 1):
+                    producer.produce("past", b"x", partition=partition)
+            other.produce("past", b"of another", partition=0)
+            producer.flush(10)
+            other.flush(10)
+            offsets = [TopicPartition("past", 0, number)]
+            producer.send_offsets_to_transaction(offsets, reader.consumer_group_metadata(), 20)
+            if outcome == "commit":
+                producer.commit_transaction(20)
+            else:
+                producer.abort_transaction(20)
+        other.abort_transaction(20)
+    reader.close()
+    wait_for_end(stage, "past-1")
+    found = stage.json("txn", "replay", "past-1", "--all")
+    assert [each["outcome"] for each in found] == ["commit", "abort", "commit"]
+    for number, each in enumerate(found):
+        produced = [one for one in each["events"] if one["name"] == "Produce"]
+        assert {(one["touched"][0]["partition"], one["touched"][0]["count"]) for one in produced} == {
+            (0, number + 1),
+            (1, number + 1),
+        }
+        markers = [one["name"] for one in each["events"] if one["kind"] == "marker"]
+        assert markers == [each["outcome"].upper()] * 3  # two partitions and the group's
+        states = [one["state"] for one in each["states"]]
+        assert states[0] == "Ongoing"
+        assert states[-1] == ("CompleteAbort" if each["outcome"] == "abort" else "CompleteCommit")
+    (last,) = stage.json("txn", "replay", "past-1")
+    assert last["number"] == 3
+    (one,) = stage.json("txn", "replay", "past-1", "--at", str(found[1]["states"][0]["offset"]))
+    assert one["number"] == 2
+    assert "PrepareCommit" in stage.run("txn", "replay", "past-1").out
+
+
+def wait_for_end(stage: Stage, transactional_id: str) -> None:
+    deadline = time.monotonic() + 20
+    while stage.json("txn", "show", transactional_id)["state"].startswith("Prepare"):
+        assert time.monotonic() < deadline, "markers take too long"
+
+
+def test_an_open_transaction_is_rebuilt_as_far_as_it_got(stage: Stage) -> None:
+    stage.run("topics", "new", "unfinished")
+    with stage.producer("unfinished-1") as producer:
+        producer.produce("unfinished", b"x")
+        producer.flush(10)
+        (found,) = stage.json("txn", "replay", "unfinished-1")
+        assert (found["outcome"], found["ended_ms"]) == ("open", None)
+        assert {one["name"] for one in found["events"]} == {"Ongoing", "Produce"}  # by two clocks: no order
+        producer.abort_transaction(20)
+
+
+def test_nothing_is_said_of_an_id_without_transactions(stage: Stage) -> None:
+    said = stage.run("txn", "replay", "never")
+    assert said.code == 1
+    assert "'never'" in said.err
