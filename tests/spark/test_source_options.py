@@ -34,6 +34,8 @@ REFUSED = """
   kafka.enable.auto.commit=true            Spark keeps the offsets
   kafka.key.deserializer=x                 keys are binary columns
   kafka.bootstrap.servers=nohost:port:x    kafka.bootstrap.servers: wanted
+  kafka.security.protocol=TLS              kafka.security.protocol: wanted one of PLAINTEXT, SSL
+  kafka.request.timeout.ms=soon            kafka.request.timeout.ms: wanted a whole number
   kafka.fetch.max.bytes=0                  kafka.fetch.max.bytes: wanted a whole number, 1 or more, found '0'
   assign={"t":[0]}                         exactly one of the options subscribe, subscribePattern, assign, found subscribe and assign
   startingOffsets=soon                     startingOffsets: wanted earliest, latest, committed or {"topic":{"0":OFFSET}}, found 'soon'
@@ -190,7 +192,13 @@ def test_settings_of_a_consumer_that_mean_nothing_here_are_taken() -> None:
 
 
 def test_passwords_do_not_show() -> None:
-    given = {**ORDERS, "kafka.sasl.password": "open sesame", "kafka.security.protocol": "SASL_PLAINTEXT"}
+    given = {
+        **ORDERS,
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.username": "ali",
+        "kafka.sasl.password": "open sesame",
+    }
     parsed = parse_options(given, Kind.STREAM)
     assert parsed.kafka["sasl.password"] == "open sesame"
     assert "sesame" not in repr(parsed)

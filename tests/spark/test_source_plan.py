@@ -21,13 +21,14 @@ from oncelog.spark.source_options import (
 )
 from oncelog.spark.source_plan import (
     Condition,
+    DataLoss,
     Range,
     Wanted,
     available,
     cut,
+    judge_losses,
     lag,
     limit_offsets,
-    loss_text,
     moves,
     name_all,
     narrow,
@@ -81,8 +82,12 @@ def test_a_range_and_what_of_it_is_lost(start: str, end: str, log: str, found: s
 
 
 def test_a_loss_says_what_to_do_about_it() -> None:
-    assert "Set failOnDataLoss=false" in loss_text(["a", "b"], failing=True)
-    assert loss_text(["a", "b"], failing=False).startswith("a; b. Going on")
+    with pytest.raises(DataLoss, match=r"^a; b\. Set failOnDataLoss=false"):
+        judge_losses(["a", "b"], failing=True)
+    warning = judge_losses(["a", "b"], failing=False)
+    assert warning is not None
+    assert warning.startswith("a; b. Going on")
+    assert judge_losses([], failing=True) is None
 
 
 # Shares of a limit of so many offsets; what waits in partitions 0, 1 and 2

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final, TypeVar, cast
 
 from oncelog.client.address import parse_bootstrap
+from oncelog.client.security import Security
 from oncelog.errors import OncelogError
 from oncelog.model import Isolation, TopicPartition
 
@@ -22,6 +23,8 @@ Offsets = Mapping[TopicPartition, int]
 LATEST: Final = -1  # in Spark's JSON of offsets, and in ListOffsets
 EARLIEST: Final = -2
 LARGEST: Final = (1 << 63) - 1
+
+CLIENT_ID: Final = "oncelog-spark-source"  # what brokers see, unless kafka.client.id says otherwise
 
 ResultT = TypeVar("ResultT")
 
@@ -122,9 +125,7 @@ class SourceOptions:
     retry_interval_ms: int = 1_000
     fetch_max_bytes: int = 8_388_608
     fetch_max_wait_ms: int = 500
-    request_timeout_ms: int = 30_000
     metadata_max_age_ms: int = 1_000
-    client_id: str = "oncelog-spark"
     kafka: Mapping[str, str] = field(
         default_factory=dict[str, str], repr=False
     )  # passwords may be among them
@@ -196,6 +197,11 @@ def parse_options(given: Mapping[str, str], kind: Kind) -> SourceOptions:
     if bootstrap is None:
         raise BadOption("option kafka.bootstrap.servers is missing: wanted HOST:PORT[,HOST:PORT...]")
     options.parsed("kafka.bootstrap.servers", parse_bootstrap)
+    options.number("kafka.request.timeout.ms", None, least=1)
+    try:
+        Security.from_options(options.kafka())
+    except ValueError as fault:
+        raise BadOption(f"option kafka.{fault}") from None
     if kind is Kind.STREAM:
         for name in ENDS:
             if name in options:
@@ -237,9 +243,7 @@ def parse_options(given: Mapping[str, str], kind: Kind) -> SourceOptions:
             least=1,
         ),
         fetch_max_wait_ms=options.number("kafka.fetch.max.wait.ms", parsed.fetch_max_wait_ms, least=0),
-        request_timeout_ms=options.number("kafka.request.timeout.ms", parsed.request_timeout_ms, least=1),
         metadata_max_age_ms=options.number("kafka.metadata.max.age.ms", parsed.metadata_max_age_ms, least=0),
-        client_id=options.text("kafka.client.id") or parsed.client_id,
     )
     least, most = parsed.min_offsets_per_trigger, parsed.max_offsets_per_trigger
     if least is not None and most is not None and least > most:

@@ -135,11 +135,12 @@ def deleted(partition: TopicPartition, start: int, stop: int) -> str:
     return f"offsets {start} to {stop - 1} of {partition} are no longer in the log"
 
 
-def loss_text(losses: Iterable[str], *, failing: bool) -> str:
+def judge_losses(losses: Iterable[str], *, failing: bool) -> str | None:
+    """DataLoss if the query shall fail of it; else what to warn of, if there is anything."""
     told = "; ".join(losses)
-    if failing:
-        return f"{told}. Set failOnDataLoss=false to go on with what is there"
-    return f"{told}. Going on with what is there, since failOnDataLoss=false"
+    if told and failing:
+        raise DataLoss(f"{told}. Set failOnDataLoss=false to go on with what is there")
+    return f"{told}. Going on with what is there, since failOnDataLoss=false" if told else None
 
 
 def available(starts: Offsets, ends: Offsets) -> int:

