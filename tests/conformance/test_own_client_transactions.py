@@ -172,7 +172,7 @@ def _time_out(bootstrap: str, cluster: Cluster, protocol: TransactionProtocol) -
     while committed_end(cluster, TopicPartition(name, 0)) < 2:
         assert time.monotonic() < deadline, "the coordinator never aborted"
         time.sleep(0.05)
-    with pytest.raises(TransactionLost, match="CompleteAbort|PrepareAbort") as fault:
+    with pytest.raises(TransactionLost, match=r"CompleteAbort|PrepareAbort") as fault:
         who.end(producer, commit=True)
     assert not fault.value.in_doubt
     with pytest.raises(TransactionLost, match=f"Produce to {name}-0"):

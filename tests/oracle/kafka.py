@@ -1,5 +1,6 @@
 """A real Apache Kafka, one KRaft node on free ports of 127.0.0.1, for tests that compare."""
 
+import random
 import shutil
 import socket
 import struct
@@ -14,6 +15,7 @@ from typing import Final, Self
 from tests.oracle.tools import java_command, run_java
 
 CLUSTER_ID: Final = "b25jZWxvZy1vcmFjbGUtMA"  # any 16 bytes in base64url
+PORTS: Final = range(12_000, 32_000)
 START_LIMIT_S: Final = 90.0
 STOP_LIMIT_S: Final = 30.0
 # One node cannot hold three replicas, and groups need not wait for late members; the rest is Kafka's own default.
@@ -37,12 +39,22 @@ JVM: Final[Sequence[str]] = (
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listened on a moment ago, all different."""
-    doors = [socket.socket() for _ in range(count)]
+    """Ports that nobody listened on a moment ago, all different. From below those that the system gives to outgoing connections:
+    one of these may be taken in the seconds that Kafka needs before it binds.
+    """
+    doors: list[socket.socket] = []
     try:
-        for door in doors:
-            door.bind(("127.0.0.1", 0))
-        return [int(door.getsockname()[1]) for door in doors]
+        for port in random.sample(PORTS, len(PORTS)):
+            door = socket.socket()
+            try:
+                door.bind(("127.0.0.1", port))
+            except OSError:
+                door.close()
+                continue
+            doors.append(door)
+            if len(doors) == count:
+                return [int(each.getsockname()[1]) for each in doors]
+        raise RuntimeError(f"{count} free ports wanted, {len(doors)} found in {PORTS}")
     finally:
         for door in doors:
             door.close()
@@ -85,34 +97,49 @@ class Oracle:
         port: int | None = None,
         jvm: Sequence[str] = JVM,
         warm: bool = True,
+        listeners: Mapping[str, str] | None = None,
+        scram: Mapping[str, str] | None = None,
     ) -> None:
+        """`listeners`: further ones, name to security protocol; what they need besides is in `properties`. `scram`: passwords
+        by user, known to SCRAM-SHA-256 and SCRAM-SHA-512.
+        """
         self.node_id = node_id
         self.heap = heap
         self.jvm = jvm
         self.warm = warm  # wait until producer ids are given too; False for who measures the start
         self._own_dir = data_dir is None
         self.dir = data_dir or Path(tempfile.mkdtemp(prefix="oracle-"))
-        ports = free_ports(2)
-        self.port = port or ports[0]
-        self.controller_port = ports[1]
+        self._listeners = dict(listeners or {})
+        self._scram = dict(scram or {})
+        self.port, self.controller_port, *others = free_ports(2 + len(self._listeners))
+        self.port = port or self.port
+        self._ports = dict(zip(self._listeners, others, strict=True))
         self.properties = {**SINGLE_NODE, **(properties or {}), **self._addresses()}
         self._process: subprocess.Popen[bytes] | None = None
 
     def _addresses(self) -> dict[str, str]:
+        protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **self._listeners}
+        doors = [
+            f"{name}://127.0.0.1:{port}" for name, port in {"PLAINTEXT": self.port, **self._ports}.items()
+        ]
         return {
             "process.roles": "broker,controller",
             "node.id": str(self.node_id),
             "controller.quorum.voters": f"{self.node_id}@127.0.0.1:{self.controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners": ",".join([*doors, f"CONTROLLER://127.0.0.1:{self.controller_port}"]),
+            "advertised.listeners": ",".join(doors),
+            "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, kind in protocols.items()),
             "log.dirs": str(self.log_dir),
         }
 
     @property
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    def bootstrap_of(self, listener: str) -> str:
+        """The address of one of the further listeners."""
+        return f"127.0.0.1:{self._ports[listener]}"
 
     @property
     def log_dir(self) -> Path:
@@ -141,7 +168,13 @@ class Oracle:
         settings = self.dir / "server.properties"
         settings.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
         if not (self.log_dir / "meta.properties").exists():
-            run_java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(settings))
+            words = [
+                word
+                for user, password in self._scram.items()
+                for kind in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+                for word in ("--add-scram", f"{kind}=[name={user},password={password}]")
+            ]
+            run_java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(settings), *words)
         with (self.dir / "kafka.log").open("ab") as out:
             self._process = subprocess.Popen(
                 [

@@ -129,11 +129,11 @@ class Connection:
             said, kind = f"its certificate is not to be trusted: {fault.verify_message}", AuthenticationFailed
         except ValueError as fault:
             said, kind = str(fault), AuthenticationFailed
-        except (ssl.SSLEOFError, TimeoutError, ConnectionError) as fault:
-            said, kind = f"no TLS handshake: {fault.strerror or fault}", Unreachable
+        except (ssl.SSLEOFError, ConnectionError):
+            said, kind = "closed the connection in the TLS handshake; does it speak TLS?", Unreachable
         except ssl.SSLError as fault:
             said, kind = f"no TLS handshake: {fault.reason or fault}", AuthenticationFailed
-        except OSError as fault:
+        except OSError as fault:  # the time was up, for example
             said, kind = f"no TLS handshake: {fault.strerror or fault}", Unreachable
         opened.close()
         raise kind(f"connect: {self}: {said}")
@@ -177,6 +177,9 @@ class Connection:
         self._authenticate_again = None
         mechanism = self.security.mechanism or ""
         try:
+            version = self._version_of(
+                SASL_AUTHENTICATE
+            )  # asks for versions, which a broker answers only before
             answer = self._ask(
                 SaslHandshakeRequest(mechanism=mechanism), SaslHandshakeResponse, HANDSHAKE_VERSION
             )
@@ -187,14 +190,14 @@ class Connection:
                 raise AuthenticationFailed(
                     f"SaslHandshake for {mechanism}: {self} answered {error_name(answer.error_code)}"
                 )
-            lifetime_ms = self._exchange_proofs(mechanism)
+            lifetime_ms = self._exchange_proofs(mechanism, version)
         except BaseException:
             self.close()
             raise
         if lifetime_ms > 0:
             self._authenticate_again = begun + SESSION_PART * lifetime_ms / 1000
 
-    def _exchange_proofs(self, mechanism: str) -> int:
+    def _exchange_proofs(self, mechanism: str, version: int) -> int:
         """How long the session lasts, in ms; 0 for ever."""
         who = f"SASL {mechanism} as {self.security.username!r}"
         proofs = exchange(
@@ -202,7 +205,6 @@ class Connection:
         )
         lifetime_ms = 0
         message = next(proofs)
-        version = self._version_of(SASL_AUTHENTICATE)
         try:
             while True:
                 answer = self._ask(
