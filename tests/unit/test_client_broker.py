@@ -96,8 +96,8 @@ class Through(Cluster):
         super().__init__([door])
         self._door = door
 
-    def at(self, address: Address) -> Connection:  # noqa: ARG002  # whatever the broker says its address is
-        return super().at(self._door)
+    def dial(self, address: Address, *, client_id: str | None = None) -> Connection:  # noqa: ARG002  # whatever the broker says its address is
+        return super().dial(self._door, client_id=client_id)
 
 
 def test_a_lost_answer_is_not_written_twice() -> None:

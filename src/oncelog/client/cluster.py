@@ -101,7 +101,7 @@ class Cluster:
         self.timeout_ms = timeout_ms
         self.patience_ms = patience_ms
         self.security = security
-        self._connections: dict[Address, Connection] = {}
+        self._connections: dict[tuple[Address, str], Connection] = {}
         self._nodes: dict[int, Address] = {}
         self._controller = NO_NODE
         self._topics: dict[str, TopicView] = {}
@@ -168,10 +168,12 @@ class Cluster:
             security=self.security,
         )
 
-    def at(self, address: Address) -> Connection:
-        connection = self._connections.get(address)
+    def at(self, address: Address, *, client_id: str | None = None) -> Connection:
+        """The one connection to this broker under this client id (ours, unless another is given)."""
+        key = (address, client_id or self.client_id)
+        connection = self._connections.get(key)
         if connection is None:
-            connection = self._connections[address] = self.dial(address)
+            connection = self._connections[key] = self.dial(address, client_id=client_id)
         return connection
 
     def any(self) -> Connection:

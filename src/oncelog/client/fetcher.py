@@ -168,7 +168,7 @@ class PartitionFetcher:
     def _read_ahead(self) -> None:
         try:
             self._post()
-        except (Unreachable, TimedOut):
+        except (Unreachable, TimedOut, RefusedByBroker):
             self.close()  # the caller has work to do; the next turn sees to it
 
     def _post(self) -> None:

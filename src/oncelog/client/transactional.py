@@ -1,5 +1,7 @@
 """One transactional id and its talk with the coordinators, step by step: whoever writes the records may be elsewhere."""
 
+import os
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Final, TypeVar
@@ -148,6 +150,9 @@ class TransactionalId:
         self._timeout_ms = timeout_ms
         self._deadline_ms = deadline_ms
         self._protocol = protocol
+        # Brokers that refuse late copies of TV1 requests know a client by its id and host: two of us, in two processes or
+        # tasks of one transaction, must not look like one (decision 0010).
+        self._client_id = f"{cluster.client_id}-{os.getpid()}-{secrets.token_hex(4)}"
 
     @property
     def protocol(self) -> TransactionProtocol:
@@ -317,7 +322,10 @@ class TransactionalId:
 
         def once() -> ResultT:
             try:
-                return ask(self.cluster.coordinator(key, kind))
+                whom = self.cluster.coordinator(key, kind)
+                if producer is not None and self.protocol is TransactionProtocol.TV1:
+                    whom = self.cluster.at(whom.address, client_id=self._client_id)
+                return ask(whom)
             except (RefusedByBroker, Unreachable, TimedOut) as fault:
                 if not isinstance(fault, RefusedByBroker) or fault.error != ErrorCode.CONCURRENT_TRANSACTIONS:
                     self.cluster.forget_coordinator(key, kind)
