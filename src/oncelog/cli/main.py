@@ -42,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="look a cluster over for what goes wrong with transactions")
     doctor.description = "Exit code 1 if something bad was found."
     _broker_command(doctor, "oncelog.cli.explain:doctor")
+    _sim(commands.add_parser("sim", help="run the simulator: the broker under faults that a seed decides"))
     version = commands.add_parser("version", help="print the version")
     version.add_argument("--json", action="store_true", help="print JSON")
     version.set_defaults(run="oncelog.cli.version:version")
@@ -301,6 +302,24 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _sim(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Run the broker on a virtual clock, disk and network under faults. The same seed gives the same run, bit for bit."
+    )
+    parser.add_argument("seed", metavar="SEED", nargs="?", type=_not_negative, help="one seed, told in full")
+    parser.add_argument("--seeds", metavar="A..B", type=_seeds, help="all seeds from A to B")
+    parser.add_argument(
+        "--profile",
+        choices=("core", "wire"),
+        default="core",
+        help="core: decoded requests to the handlers; wire: bytes in, bytes out; default %(default)s",
+    )
+    parser.add_argument("--trace", action="store_true", help="print all that clients asked and were told")
+    parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="processes; default 1")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run="oncelog.cli.sim:sim")
+
+
 def _broker_command(
     parser: argparse.ArgumentParser, run: str, *, bootstrap: str | None = BOOTSTRAP
 ) -> argparse.ArgumentParser:
@@ -330,6 +349,13 @@ def _not_negative(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"wanted a whole number of 0 or more, found {text!r}")
     return int(text)
+
+
+def _seeds(text: str) -> tuple[int, int]:
+    first, dots, last = text.partition("..")
+    if not dots or not first.isdecimal() or not last.isdecimal() or int(first) > int(last):
+        raise argparse.ArgumentTypeError(f"wanted two seeds as A..B, found {text!r}")
+    return int(first), int(last)
 
 
 def _seconds(text: str) -> float:

@@ -540,7 +540,10 @@ class Checker:
                     self._tell("torn-batch", f"{list(send.values)}: {there}", send)
             return
         txn = None if send.txn is None else self._txns[send.txn]
+        cleaned = self._part(send.partition).compact and txn is not None and txn.committed is None
         for value in send.values:
+            if cleaned:  # compaction takes what was aborted
+                continue
             if self._is_there(send, value, committed=False) is False:
                 self._tell("lost-write", f"{value!r}, acknowledged at {send.partition} {send.offset}", send)
             elif (txn is None or txn.committed is not None) and self._is_there(

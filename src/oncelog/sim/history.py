@@ -50,6 +50,10 @@ class Op:
     f: ClassVar[str] = ""
     found: ClassVar[tuple[str, ...]] = ()  # the fields that come with the answer
 
+    @property
+    def is_open(self) -> bool:
+        return self.done == NEVER
+
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Init(Op):

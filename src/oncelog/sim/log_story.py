@@ -23,7 +23,8 @@ from oncelog.protocol.messages.produce import (
     TopicProduceData,
 )
 from oncelog.record.batch import NewRecord, batches, build_batch, records_of
-from oncelog.sim.world import Link, Unreachable, World
+from oncelog.sim.net import Link, Unreachable
+from oncelog.sim.world import World
 from oncelog.tasks import Task, sleep, spawn
 
 TOPIC: Final = "t"
@@ -85,6 +86,7 @@ class LogStory:
     """One seed of it. `calm_ms`: how long faults may happen before the final look."""
 
     def __init__(self, seed: int, *, producers: int = 3, batches_each: int = 20) -> None:
+        self.seed = seed
         self.world = World(seed, settings_of(seed))
         self.rng = random.Random(f"story {seed}")
         self.partitions = self.rng.randint(1, 3)
@@ -98,7 +100,7 @@ class LogStory:
         world.power_on()
         records = world.run(self._play(), limit_steps=2_000_000)
         return Outcome(
-            world.seed,
+            self.seed,
             world.digest(),
             world.crashes,
             len(self.history.acked),
@@ -213,7 +215,7 @@ class LogStory:
                 )
                 self.world.crash(kept)
             elif dice < 0.7:
-                links = self.world.links.sorted()
+                links = list(self.world.links)
                 if links:
                     self.rng.choice(links).reset()
 

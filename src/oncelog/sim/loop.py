@@ -32,6 +32,7 @@ class VirtualLoop:
         self._heap: list[tuple[float, int, _Event]] = []
         self._count = 0
         self.now_ms: float = 0.0
+        self.longest_work_ms = 4.0  # of what runs beside the loop: a slow disk
         self.steps = 0
 
     def call_soon(self, run: Callable[[], None]) -> None:
@@ -40,11 +41,14 @@ class VirtualLoop:
     def call_later(self, delay_ms: float, run: Callable[[], None]) -> Timer:
         return self._push(max(delay_ms, 0.0), run)
 
-    def in_thread(self, run: Callable[[], T]) -> Future[T]:
-        """The work happens at one instant of virtual time, after a delay that the seed draws."""
+    def in_thread(self, run: Callable[[], T], still: Callable[[], bool] = lambda: True) -> Future[T]:
+        """The work happens at one instant of virtual time, after a delay that the seed draws; not at all, and nobody
+        hears of it, if `still` says no by then."""
         future: Future[T] = Future()
 
         def work() -> None:
+            if not still():
+                return
             try:
                 value = run()
             except Exception as fault:  # noqa: BLE001  # carried over to whoever awaits the future
@@ -52,7 +56,7 @@ class VirtualLoop:
             else:
                 future.set_result(value)
 
-        self._push(self._rng.uniform(0.05, 4.0), work)
+        self._push(self._rng.uniform(0.05, self.longest_work_ms), work)
         return future
 
     def step(self) -> bool:

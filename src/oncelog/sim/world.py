@@ -7,28 +7,22 @@ replaced (clock, disk, network, chance). A machine's events die with it; clients
 import hashlib
 import random
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from oncelog.broker.connection import Connection
 from oncelog.broker.runtime import Runtime
 from oncelog.config import read_broker_config
 from oncelog.engine.classic.engine import ClassicEngine
 from oncelog.engine.memory import MemoryDisk
-from oncelog.errors import OncelogError
-from oncelog.protocol.frame import Frames
-from oncelog.protocol.header import read_response_header, request_frame
-from oncelog.protocol.primitives import Message
+from oncelog.errors import StorageFault
 from oncelog.sim.loop import SeededChance, VirtualClock, VirtualLoop
-from oncelog.tasks import Future, Task, Timer, sleep, spawn, within
+from oncelog.sim.net import KINDS, Link, Network
+from oncelog.tasks import Future, Task, Timer, sleep, spawn, supervise
 
 T = TypeVar("T")
 
-FRAME_LIMIT_BYTES: Final = 1 << 24
-REQUEST_TIMEOUT_MS: Final = 2_000
 
-
-class Unreachable(OncelogError):
-    """The connection broke or the answer did not come: whether the request was carried out is unknown."""
+class PowerCut(BaseException):
+    """Thrown out of the disk in the middle of whatever the broker was doing: nothing of it goes on."""
 
 
 class MachineLoop:
@@ -48,12 +42,7 @@ class MachineLoop:
         return self._loop.call_later(delay_ms, self._while_alive(run))
 
     def in_thread(self, run: Callable[[], T]) -> Future[T]:
-        def while_alive() -> T:
-            if not self.alive:
-                raise Unreachable("the machine is down")
-            return run()
-
-        return self._loop.in_thread(while_alive)
+        return self._loop.in_thread(run, lambda: self.alive)
 
 
 class Machine:
@@ -76,6 +65,15 @@ class Machine:
         )
         self.is_up = False
         self.fault: BaseException | None = None
+        self.defect: BaseException | None = None
+        self.engine.failed.add_callback(lambda failed: self._fail(failed.result()))
+
+    @property
+    def alive(self) -> bool:
+        return self.loop.alive
+
+    def broken(self, fault: BaseException) -> None:
+        self.defect = self.defect or fault
 
     async def start(self) -> None:
         await self.runtime.start()
@@ -86,100 +84,38 @@ class Machine:
         self.is_up = False
 
 
-class Link:
-    """One TCP connection: bytes arrive in order, in any pieces, after a delay; or it breaks and what was under way is lost."""
-
-    def __init__(self, world: "World", machine: Machine, number: int) -> None:
-        self._world = world
-        self._machine = machine
-        self._to_broker = Frames(FRAME_LIMIT_BYTES)
-        self._to_client = Frames(FRAME_LIMIT_BYTES)
-        self._waiting: dict[int, Future[bytes]] = {}
-        self._correlation = 0
-        self._next_to_broker_ms = 0.0
-        self._next_to_client_ms = 0.0
-        self.is_open = True
-        self._connection = Connection(
-            machine.runtime,
-            self,
-            connection_id=number,
-            peer_host="client",
-            peer_port=number,
-            on_idle=lambda: None,
-        )
-
-    async def ask(self, request: Message, response: type[Message], key: int, version: int) -> Any:
-        """Sends one request and waits for its answer; Unreachable if none came."""
-        if not self.is_open:
-            raise Unreachable("the connection is closed")
-        self._correlation += 1
-        answer: Future[bytes] = Future()
-        self._waiting[self._correlation] = answer
-        frame = bytes(request_frame(key, version, self._correlation, "sim", request))
-        self._next_to_broker_ms = self._send(frame, self._next_to_broker_ms, self._at_broker)
-        if not await within(self._world.loop, answer, REQUEST_TIMEOUT_MS):
-            self.reset()
-            raise Unreachable("no answer in time")
-        found = answer.result()
-        _, at = read_response_header(found, key, version)
-        return response.decode(found, version, at)
-
-    # Wire: what the broker's side calls.
-    def write(self, parts: list[Any]) -> None:
-        if self.is_open:
-            self._next_to_client_ms = self._send(b"".join(parts), self._next_to_client_ms, self._at_client)
-
-    def close(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Breaks the connection at both ends."""
-        if not self.is_open:
-            return
-        self.is_open = False
-        self._world.links.discard(self)
-        self._connection.close()
-        waiting, self._waiting = self._waiting, {}
-        for answer in waiting.values():
-            answer.set_error(Unreachable("the connection broke"))
-
-    def _send(self, data: bytes, not_before_ms: float, deliver: Callable[[bytes], None]) -> float:
-        world = self._world
-        at = max(world.loop.now_ms + world.rng.expovariate(1.0), not_before_ms)
-        cut = world.rng.randrange(len(data) + 1) if world.rng.random() < 0.2 else len(data)
-        for piece in (data[:cut], data[cut:]):
-            if piece:
-                world.loop.call_later(at - world.loop.now_ms, lambda piece=piece: deliver(piece))
-                at += world.rng.uniform(0.0, 0.3)
-        return at
-
-    def _at_broker(self, data: bytes) -> None:
-        if self.is_open and self._machine.loop.alive:
-            self._connection.frames(self._to_broker.feed(data))
-
-    def _at_client(self, data: bytes) -> None:
-        if not self.is_open:
-            return
-        for frame in self._to_client.feed(data):
-            answer = self._waiting.pop(int.from_bytes(frame[:4], "big"), None)
-            if answer is not None and not answer.done():
-                answer.set_result(frame)
-
-
 class World:
-    """Everything there is. Nothing in it asks the real clock, the real disk, or dice other than `rng`."""
+    """Everything there is. Nothing in it asks the real clock, the real disk, or dice other than `rng`.
 
-    def __init__(self, seed: int, settings: dict[str, str]) -> None:
+    `survives_faults`: a disk that failed ends the process, and somebody starts it again; else it ends the run.
+    """
+
+    def __init__(
+        self,
+        seed: int | str,
+        settings: dict[str, str],
+        *,
+        network: Network | None = None,
+        profile: str = "wire",
+        survives_faults: bool = False,
+    ) -> None:
         self.seed = seed
         self.rng = random.Random(f"world {seed}")
         self.settings = settings
+        self.network = Network() if network is None else network
+        self.profile = profile
         self.loop = VirtualLoop(self.rng)
         self.clock = VirtualClock(self.loop)
         self.chance = SeededChance(self.rng)
         self.disk = MemoryDisk(self.loop, random.Random(f"disk {seed}"))
-        self.links: _Links = _Links()
+        self.links: dict[Link, None] = {}  # in the order in which they were made: a set would have no order
         self.crashes = 0
+        self.crashes_in_recovery = 0
+        self.disk_faults = 0
+        self.on_up: list[Callable[[Machine], None]] = []
+        self._survives_faults = survives_faults
         self._connections = 0
+        self._failed: BaseException | None = None
         self.machine = Machine(self)
         self._starting: Task[None] | None = None
         self.trace = hashlib.sha256()
@@ -187,34 +123,82 @@ class World:
     def power_on(self) -> None:
         """Begins to start the broker; `connect` succeeds when it is up."""
         machine = self.machine
-        self._starting = spawn(machine.loop, machine.start(), "start")
+        self._starting = spawn(machine.loop, self._start(machine), "start")
+
+    async def _start(self, machine: Machine) -> None:
+        try:
+            await machine.start()
+        except StorageFault as fault:
+            if not self._survives_faults:
+                raise
+            machine.fault = machine.fault or fault
+            return
+        for tell in self.on_up:
+            tell(machine)
 
     def crash(self, kept: Literal["process", "power"]) -> None:
         """kill -9 or a power cut, then a new life that recovers from the disk."""
         self.note(f"crash {kept}")
         self.crashes += 1
+        if not self.machine.is_up and self.machine.fault is None:
+            self.crashes_in_recovery += 1
         self.machine.loop.alive = False
         self.machine.is_up = False
-        for link in self.links.sorted():
+        for link in list(self.links):
             link.reset()
         self.disk.crash(kept)
         self.machine = Machine(self)
         self.power_on()
+
+    def crash_at_change(self, number: int, kept: Literal["process", "power"]) -> None:
+        """The same, just before the n-th change of the disk from now, whoever makes it."""
+        left = number
+
+        def count(what: str, path: str) -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                self.note(f"cut at {what} {path}")
+                raise PowerCut(kept)
+
+        self.disk.before_change = count
 
     def check_start(self) -> None:
         """Raises what stopped the broker from starting."""
         if self._starting is not None and self._starting.done():
             self._starting.result()
 
-    async def connect(self) -> Link:
+    async def connect(self, client_id: str = "sim") -> Link:
         """A connection to the broker, when it is up."""
         while not self.machine.is_up:
             self.check_start()
             await sleep(self.loop, 5.0)
         self._connections += 1
-        link = Link(self, self.machine, self._connections)
-        self.links.add(link)
+        kind = KINDS[self.profile]
+        link = kind(
+            self.loop,
+            self.rng,
+            self.network,
+            self.machine,
+            self._connections,
+            client_id,
+            self._forget,
+        )
+        self.links[link] = None
         return link
+
+    def spawn(self, work: Coroutine[Any, Any, T], name: str) -> Task[T]:
+        """An actor of the story; what it raises ends the run at once."""
+        task = spawn(self.loop, work, name)
+        supervise(task, self._actor_failed)
+        return task
+
+    def _actor_failed(self, name: str, fault: BaseException) -> None:
+        fault.add_note(f"{name} of seed {self.seed} at {self.loop.now_ms:.3f} ms")
+        self._failed = self._failed or fault
+
+    def _forget(self, link: Link) -> None:
+        self.links.pop(link, None)
 
     def run(self, main: Coroutine[Any, Any, T], *, limit_steps: int) -> T:
         """Runs the world until `main` is done."""
@@ -222,11 +206,26 @@ class World:
         while not task.done():
             if self.loop.steps > limit_steps:
                 raise AssertionError(f"seed {self.seed}: not done after {limit_steps} steps")
-            if not self.loop.step():
-                raise AssertionError(f"seed {self.seed}: everybody waits for ever")
-            if self.machine.fault is not None:
-                raise self.machine.fault
+            try:
+                if not self.loop.step():
+                    raise AssertionError(f"seed {self.seed}: everybody waits for ever")
+            except PowerCut as cut:
+                self.crash("power" if cut.args[0] == "power" else "process")
+            if self._failed is not None:
+                raise self._failed
+            if self.machine.fault is not None or self.machine.defect is not None:
+                self._look_at_fault(self.machine)
         return task.result()
+
+    def _look_at_fault(self, machine: Machine) -> None:
+        if machine.defect is not None:
+            raise machine.defect
+        assert machine.fault is not None
+        if not (self._survives_faults and isinstance(machine.fault, StorageFault)):
+            raise machine.fault
+        # The process has stopped by itself. After a failed sync the page cache lies, so the machine starts anew too.
+        self.disk_faults += 1
+        self.crash("power" if "sync" in str(machine.fault) else "process")
 
     def note(self, text: str) -> None:
         """Adds to the trace, whose digest must be the same in every run of this seed."""
@@ -248,19 +247,3 @@ class World:
 
         walk("")
         return found.hexdigest()
-
-
-class _Links:
-    """The open connections in the order in which they were made: a set would have no order."""
-
-    def __init__(self) -> None:
-        self._links: dict[Link, None] = {}
-
-    def add(self, link: Link) -> None:
-        self._links[link] = None
-
-    def discard(self, link: Link) -> None:
-        self._links.pop(link, None)
-
-    def sorted(self) -> list[Link]:
-        return list(self._links)

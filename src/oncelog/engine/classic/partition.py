@@ -88,6 +88,7 @@ class ClassicPartition:
         self.directory = f"{topic}-{index}"
         self.at = TopicPartition(topic, index)
         self.durable_offset = recovery_point  # all below it was synced
+        self._told_recovery_point = recovery_point  # the checkpoint file may say so
         self.stored_log_start = log_start_offset
         self.loaded = False
         self.deleted = False
@@ -141,6 +142,7 @@ class ClassicPartition:
         """Where recovery may begin to doubt. It looks at the whole segment that holds this offset."""
         if self._unsettled:
             return min(self.durable_offset, next(iter(self._unsettled)) - 1)
+        self._told_recovery_point = max(self._told_recovery_point, self.durable_offset)
         return self.durable_offset
 
     @property
@@ -338,6 +340,11 @@ class ClassicPartition:
             if old.base_offset == base_offset:
                 return old  # empty: there is nothing to close
             files = old.write_indexes()
+            if self._told_recovery_point >= base_offset:
+                # A start would begin at the new segment and trust these, so they come first. Rare: all was durable and
+                # checkpointed just up to here.
+                store.disk.sync_now([old.log, *files])
+                store.disk.sync_directory(self.directory)
             old.retire()
             snapshot = take_snapshot(self.directory, state)
             self._snapshots.append(base_offset)

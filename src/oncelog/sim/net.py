@@ -1,0 +1,306 @@
+"""The network between simulated clients and the broker: TCP as it really is.
+
+Within a connection bytes arrive in order, once, in any pieces. But a connection may stall, and what its client gave up
+waiting for may still arrive seconds later; answers may be lost with their connection; a reset may fall between any two
+bytes. Nothing is ever doubled: copies come from clients that ask again.
+
+Two kinds of connection behave alike: `WireLink` carries bytes to broker.connection, `CoreLink` carries decoded requests
+straight to the handlers and is several times cheaper.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, Protocol
+
+from oncelog.broker.connection import Connection
+from oncelog.broker.context import CloseConnection, Context
+from oncelog.broker.handlers import api_of
+from oncelog.broker.runtime import Runtime
+from oncelog.errors import OncelogError, StorageFault
+from oncelog.protocol.frame import Frames
+from oncelog.protocol.header import read_response_header, request_frame
+from oncelog.protocol.primitives import Message
+from oncelog.sim.loop import VirtualLoop
+from oncelog.tasks import Cancelled, Future, Loop, Task, within
+
+FRAME_LIMIT_BYTES: Final = 1 << 24
+REQUEST_TIMEOUT_MS: Final = 2_000
+FETCH: Final = 1
+
+
+class Unreachable(OncelogError):
+    """The connection broke or the answer did not come: whether the request was carried out is unknown."""
+
+
+@dataclass(slots=True)
+class Network:
+    """How bad it is. All chances are per message."""
+
+    delay_ms: float = 1.0  # mean
+    cut: float = 0.2  # a message arrives in two pieces
+    stall: float = 0.0  # a request comes late: by `stall_ms`, often after its client has given up
+    stall_ms: tuple[float, float] = (500.0, 8_000.0)
+    lose_reply: float = 0.0  # the connection breaks while the answer is under way
+    reset: float = 0.0  # the connection breaks while the request is under way
+
+
+class Host(Protocol):
+    """One life of the broker, as its connections see it."""
+
+    @property
+    def runtime(self) -> Runtime: ...
+    @property
+    def loop(self) -> Loop: ...
+    @property
+    def alive(self) -> bool: ...
+    def broken(self, fault: BaseException) -> None:
+        """A handler raised what no handler may raise."""
+        ...
+
+
+class Link:
+    """One connection. The client's end and the broker's end may be closed at different times."""
+
+    def __init__(
+        self,
+        loop: VirtualLoop,
+        rng: Random,
+        network: Network,
+        host: Host,
+        number: int,
+        client_id: str,
+        on_closed: "Callable[[Link], None]",
+    ) -> None:
+        self._loop = loop
+        self._rng = rng
+        self._network = network
+        self._host = host
+        self._number = number
+        self._client_id = client_id
+        self._on_closed = on_closed
+        self._waiting: dict[int, Future[Any]] = {}
+        self._correlation = 0
+        self._to_broker_ms = 0.0
+        self._to_client_ms = 0.0
+        self.is_open = True  # the client's end
+        self._broker_open = True
+
+    async def ask(self, request: Message, response: type[Message], key: int, version: int) -> Any:
+        """Sends one request and waits for its answer; Unreachable if none came."""
+        if not self.is_open:
+            raise Unreachable("the connection is closed")
+        self._correlation += 1
+        answer: Future[Any] = Future()
+        self._waiting[self._correlation] = answer
+        self._request(self._correlation, request, key, version)
+        if not await within(self._loop, answer, REQUEST_TIMEOUT_MS):
+            self.abandon()
+            raise Unreachable("no answer in time")
+        return self._decode(answer.result(), response, key, version)
+
+    def abandon(self) -> None:
+        """The client gives up. What it has sent still arrives, then the broker sees the end of the stream."""
+        if self.is_open:
+            self._close_client("the client gave up")
+            later = max(self._to_broker_ms - self._loop.now_ms, 0.0) + 1.0
+            self._loop.call_later(later, self._close_broker)
+
+    def reset(self) -> None:
+        """Breaks the connection at both ends; what was under way is lost."""
+        self._close_broker()
+        self._close_client("the connection broke")
+
+    def _close_client(self, why: str) -> None:
+        if not self.is_open:
+            return
+        self.is_open = False
+        waiting, self._waiting = self._waiting, {}
+        for answer in waiting.values():
+            if not answer.done():
+                answer.set_error(Unreachable(why))
+        if not self._broker_open:
+            self._on_closed(self)
+
+    def _close_broker(self) -> None:
+        if not self._broker_open:
+            return
+        self._broker_open = False
+        if self._host.alive:
+            self._hang_up()
+        if not self.is_open:
+            self._on_closed(self)
+
+    def _to_broker(self, run: Callable[[], None]) -> None:
+        """The request arrives, later than all before it."""
+        network, rng, now = self._network, self._rng, self._loop.now_ms
+        delay = rng.expovariate(1.0) * network.delay_ms
+        if network.stall and rng.random() < network.stall:
+            delay += rng.uniform(*network.stall_ms)
+        self._to_broker_ms = max(now + delay, self._to_broker_ms)
+        if network.reset and rng.random() < network.reset:
+            run = self.reset  # and what comes behind it finds the connection closed
+        self._loop.call_later(self._to_broker_ms - now, run)
+
+    def _to_client(self, run: Callable[[], None]) -> None:
+        network, rng, now = self._network, self._rng, self._loop.now_ms
+        delay = rng.expovariate(1.0) * network.delay_ms
+        self._to_client_ms = max(now + delay, self._to_client_ms)
+        if network.lose_reply and rng.random() < network.lose_reply:
+            run = self.reset
+        self._loop.call_later(self._to_client_ms - now, run)
+
+    def _answered(self, correlation: int, found: Any) -> None:
+        answer = self._waiting.pop(correlation, None)
+        if answer is not None and not answer.done():
+            answer.set_result(found)
+
+    # What the two kinds do differently
+
+    def _request(self, correlation: int, request: Message, key: int, version: int) -> None:
+        raise NotImplementedError
+
+    def _decode(self, found: Any, response: type[Message], key: int, version: int) -> Any:
+        raise NotImplementedError
+
+    def _hang_up(self) -> None:
+        raise NotImplementedError
+
+
+class WireLink(Link):
+    """Bytes in, bytes out, through the broker's own connection."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._in = Frames(FRAME_LIMIT_BYTES)
+        self._out = Frames(FRAME_LIMIT_BYTES)
+        self._connection = Connection(
+            self._host.runtime,
+            self,
+            connection_id=self._number,
+            peer_host="client",
+            peer_port=self._number,
+            on_idle=lambda: None,
+        )
+
+    def _request(self, correlation: int, request: Message, key: int, version: int) -> None:
+        frame = bytes(request_frame(key, version, correlation, self._client_id, request))
+        for piece in self._pieces(frame):
+            self._to_broker(lambda piece=piece: self._at_broker(piece))
+
+    def _decode(self, found: Any, response: type[Message], key: int, version: int) -> Any:
+        _, at = read_response_header(found, key, version)
+        return response.decode(found, version, at)
+
+    def _hang_up(self) -> None:
+        self._connection.close()
+
+    # Wire: what the broker's side calls.
+    def write(self, parts: list[Any]) -> None:
+        if self._broker_open:
+            for piece in self._pieces(b"".join(parts)):
+                self._to_client(lambda piece=piece: self._at_client(piece))
+
+    def close(self) -> None:
+        self._close_broker()
+        self._loop.call_later(self._network.delay_ms, lambda: self._close_client("the broker hung up"))
+
+    def _pieces(self, data: bytes) -> list[bytes]:
+        if self._rng.random() >= self._network.cut:
+            return [data]
+        cut = self._rng.randrange(len(data) + 1)
+        return [piece for piece in (data[:cut], data[cut:]) if piece]
+
+    def _at_broker(self, data: bytes) -> None:
+        if self._broker_open and self._host.alive:
+            self._connection.frames(self._in.feed(data))
+
+    def _at_client(self, data: bytes) -> None:
+        if self.is_open:
+            for frame in self._out.feed(data):
+                self._answered(int.from_bytes(frame[:4], "big"), frame)
+
+
+class CoreLink(Link):
+    """Decoded requests to the handlers, one at a time, as broker.connection would call them."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._queued: deque[tuple[int, Message, int, int]] = deque()
+        self._busy = False
+        self._fetching: Task[Any] | None = None
+
+    def _request(self, correlation: int, request: Message, key: int, version: int) -> None:
+        self._to_broker(lambda: self._arrive(correlation, request, key, version))
+
+    def _decode(self, found: Any, response: type[Message], key: int, version: int) -> Any:
+        assert isinstance(found, response), f"api {key} v{version} answers {found!r}"
+        return found
+
+    def _hang_up(self) -> None:
+        self._queued.clear()
+        if self._fetching is not None:
+            self._fetching.cancel()
+
+    def _arrive(self, correlation: int, request: Message, key: int, version: int) -> None:
+        if self._broker_open and self._host.alive:
+            self._queued.append((correlation, request, key, version))
+            self._pump()
+
+    def _pump(self) -> None:
+        while self._queued and not self._busy and self._broker_open:
+            self._begin(*self._queued.popleft())
+
+    def _begin(self, correlation: int, request: Message, key: int, version: int) -> None:
+        host = self._host
+        api = api_of(key, version, host.runtime.offered)
+        assert api is not None, f"api {key} v{version} is not served"
+        self._busy = True
+        released = False
+
+        def release() -> None:
+            nonlocal released
+            if not released:
+                released = True
+                self._busy = False
+                self._pump()
+
+        context = Context(
+            key, version, self._client_id, "client", self._number, self._number, version, release
+        )
+        task: Task[Any] = Task(host.loop, api.handle(request, context, host.runtime))
+
+        def finish(done: Future[Any]) -> None:
+            self._settle(done, correlation)
+            release()
+
+        if not task.done() and key == FETCH:
+            self._fetching = task
+        task.add_callback(finish)
+
+    def _settle(self, done: Future[Any], correlation: int) -> None:
+        self._fetching = None
+        try:
+            found = done.result()
+        except Cancelled:
+            return
+        except StorageFault as fault:
+            self._host.runtime.fail(fault)
+            self.reset()
+            return
+        except CloseConnection:
+            self.reset()
+            return
+        except Exception as fault:  # noqa: BLE001  # told to the world: it is a defect
+            self._host.broken(fault)
+            return
+        if self._broker_open and found is not None:
+            self._to_client(lambda: self._at_client(correlation, found))
+
+    def _at_client(self, correlation: int, found: Any) -> None:
+        if self.is_open:
+            self._answered(correlation, found)
+
+
+KINDS: Final[dict[str, type[Link]]] = {"core": CoreLink, "wire": WireLink}

@@ -1,0 +1,141 @@
+"""What one seed draws before anything runs: settings, clients, and which faults there are."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from oncelog.sim.clients import TV0, TV1, TV2, Protocol
+from oncelog.sim.net import Network
+
+PAY, MAP, OLD, IN, OUT = "pay", "map", "old", "in", "out"
+GROUP: Final = "copiers"
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A transactional producer, or several instances after each other that share its id."""
+
+    transactional_id: str
+    protocol: Protocol
+    transactions: int
+    timeout_ms: int
+    twin: bool  # a second instance appears while the first is at work
+    sleepy: float  # chance to sleep longer than the timeout, in the middle of a transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All of it."""
+
+    settings: dict[str, str]
+    topics: dict[str, tuple[int, dict[str, str]]]  # name -> partitions, settings
+    network: Network
+    writers: tuple[Writer, ...]
+    feeders: int  # producers of `in` that are only idempotent
+    plain: bool  # and one that is not
+    input_batches: int
+    copiers: tuple[Protocol, ...]  # one for each partition of `in`
+    crash_mean_ms: float  # between two crashes; 0 for none
+    crashes: int  # at most
+    power: bool  # crashes may be power cuts
+    disk_full: bool
+    sync_errors: bool
+    clock_jumps: bool
+    resets: bool
+    admin: bool  # fences ids and sends stale markers
+    expiry: bool  # of producer ids or transactional ids: refusals for that reason are in order
+
+    @property
+    def partitions(self) -> list[str]:
+        return [f"{name}-{index}" for name, (count, _) in self.topics.items() for index in range(count)]
+
+
+def draw(seed: int | str, profile: str = "core") -> Plan:
+    rng = Random(f"plan {seed}")
+    power = rng.random() < 0.75
+    server_version = rng.choice([2, 2, 2, 2, 1, 0])
+    guarded = rng.random() < 0.8
+    expire_ids = rng.random() < 0.08
+    expire_producers = rng.random() < 0.06
+    settings = {
+        "durability": "power" if power else "process",
+        "log.segment.bytes": str(rng.choice([1024, 2048, 8192, 65536])),
+        "log.index.interval.bytes": str(rng.choice([0, 200, 4096])),
+        "log.flush.offset.checkpoint.interval.ms": str(rng.choice([50, 500, 60_000])),
+        "log.cleaner.backoff.ms": str(rng.choice([40, 300, 5_000])),
+        "log.cleaner.min.cleanable.ratio": "0.01",
+        "log.cleaner.delete.retention.ms": str(rng.choice([0, 500, 86_400_000])),
+        "log.retention.check.interval.ms": str(rng.choice([60, 500])),
+        "log.segment.delete.delay.ms": str(rng.choice([0, 200, 60_000])),
+        "transaction.version": str(server_version),
+        "end.txn.reply": rng.choice(["complete", "prepared"]),
+        "recovery.ongoing": "keep" if rng.random() < 0.85 else "abort",
+        "transaction.late.requests.refuse": "true" if guarded else "false",
+        "transaction.state.log.num.partitions": str(rng.randint(1, 2)),
+        "transaction.state.log.segment.bytes": str(rng.choice([1024, 4096, 1_048_576])),
+        "offsets.topic.num.partitions": str(rng.randint(1, 2)),
+        "offsets.topic.segment.bytes": str(rng.choice([1024, 4096, 1_048_576])),
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "150",
+        "transaction.remove.expired.transaction.cleanup.interval.ms": "400",
+        "transactional.id.expiration.ms": "1500" if expire_ids else "604800000",
+        "producer.id.expiration.ms": "1500" if expire_producers else "86400000",
+        "producer.id.expiration.check.interval.ms": "300",
+    }
+    topics: dict[str, tuple[int, dict[str, str]]] = {
+        PAY: (rng.randint(1, 3), {}),
+        IN: (rng.randint(1, 2), {}),
+        OUT: (rng.randint(1, 2), {}),
+    }
+    if rng.random() < 0.6:
+        topics[MAP] = (1, {"cleanup.policy": "compact", "segment.bytes": "1024"})
+    if rng.random() < 0.5:
+        topics[OLD] = (1, {"retention.bytes": str(rng.choice([2048, 6000])), "segment.bytes": "1024"})
+
+    def protocol() -> Protocol:
+        if server_version == 2 and rng.random() < 0.6:
+            return TV2
+        return TV1 if rng.random() < 0.7 else TV0
+
+    count = rng.randint(1, 4)
+    writers = tuple(
+        Writer(
+            transactional_id=f"w{number}",
+            protocol=protocol(),
+            transactions=rng.randint(8, 22),
+            timeout_ms=rng.choice([400, 1_000, 4_000]),
+            twin=rng.random() < 0.35,
+            sleepy=rng.choice([0.0, 0.0, 0.1]),
+        )
+        for number in range(count)
+    )
+    copiers = tuple(protocol() for _ in range(topics[IN][0]))
+    # Without the guard the classic protocol cannot tell a late copy from the request itself (KAFKA-17754).
+    may_stall = guarded or all(each is TV2 for each in (*(writer.protocol for writer in writers), *copiers))
+    bad_network = rng.random() < 0.6
+    network = Network(
+        delay_ms=rng.choice([0.3, 1.0, 5.0]),
+        cut=0.2,
+        stall=rng.choice([0.0, 0.01, 0.04]) if bad_network and may_stall else 0.0,
+        stall_ms=(500.0, rng.choice([3_000.0, 8_000.0])),
+        lose_reply=rng.choice([0.0, 0.02, 0.05]) if bad_network else 0.0,
+        reset=rng.choice([0.0, 0.02, 0.05]) if bad_network else 0.0,
+    )
+    return Plan(
+        settings=settings,
+        topics=topics,
+        network=network,
+        writers=writers,
+        feeders=rng.randint(1, 2),
+        plain=rng.random() < 0.3,
+        input_batches=rng.randint(5, 16),
+        copiers=copiers,
+        crash_mean_ms=rng.choice([0.0, 60.0, 150.0, 400.0]) if profile != "calm" else 0.0,
+        crashes=rng.choice([3, 8, 14]),
+        power=power,
+        disk_full=rng.random() < 0.1,
+        sync_errors=power and rng.random() < 0.1,
+        clock_jumps=rng.random() < 0.15,
+        resets=rng.random() < 0.5,
+        admin=rng.random() < 0.25,
+        expiry=expire_ids or expire_producers,
+    )

@@ -1,0 +1,440 @@
+"""The story that most seeds tell: transactional writers, feeders, copiers and readers against one broker, with faults.
+
+What the clients see goes into a history; `check.py` judges it. What the broker keeps is looked at from inside
+(`invariants.py`). At the end faults stop, everybody comes to an end, and the broker is cut off once more.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from oncelog.errors import ErrorCode
+from oncelog.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from oncelog.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from oncelog.sim.check import Anomalies, Checker
+from oncelog.sim.clients import Defect, Fenced, MustAbort, Producer, Protocol, Reader, Session, fetch_offsets
+from oncelog.sim.history import Crash, History, Partition, Poll
+from oncelog.sim.invariants import Invariants
+from oncelog.sim.net import Unreachable
+from oncelog.sim.plan import GROUP, IN, MAP, OLD, OUT, PAY, Plan, Writer, draw
+from oncelog.sim.world import World
+from oncelog.tasks import Task, sleep
+
+LIMIT_STEPS: Final = 150_000
+SWEEP_MS: Final = 150
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one seed came to."""
+
+    seed: int | str
+    digest: str
+    counts: Counter[str] = field(default_factory=Counter[str])
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """A simulated broker complains a lot, and for good reasons; nobody needs to read it."""
+    logger = logging.getLogger("oncelog")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+class Story:
+    """One seed."""
+
+    def __init__(self, seed: int | str, profile: str = "core", plan: Plan | None = None) -> None:
+        self.seed = seed
+        self.plan = draw(seed) if plan is None else plan
+        self.rng = Random(f"story {seed}")
+        self.world = World(
+            seed, self.plan.settings, network=self.plan.network, profile=profile, survives_faults=True
+        )
+        self.history = History()
+        self.checker = Checker(self.history)
+        self.invariants = Invariants(self.world)
+        self.counts: Counter[str] = Counter()
+        self._busy = True  # faults may happen
+        self._reading = True
+        self._feeding = 0
+
+    def run(self) -> Outcome:
+        with quiet():
+            self.world.power_on()
+            self.world.run(self._play(), limit_steps=LIMIT_STEPS)
+        found = self.checker.finish()
+        if found:
+            raise Anomalies(found)
+        self.counts["crashes"] = self.world.crashes
+        self.counts["crashes in recovery"] = self.world.crashes_in_recovery
+        self.counts["disk faults"] = self.world.disk_faults
+        self.counts["steps"] = self.world.loop.steps
+        self.counts["operations"] = len(self.history.ops)
+        self.counts["virtual seconds"] = int(self.world.loop.now_ms / 1000)
+        return Outcome(self.seed, self.world.digest(), self.counts)
+
+    def _random(self, name: str) -> Random:
+        return Random(f"{name} {self.seed}")
+
+    async def _play(self) -> None:
+        plan, world = self.plan, self.world
+        await self._create_topics()
+        work: list[Task[None]] = []
+        for writer in plan.writers:
+            work.append(world.spawn(self._write(writer, 0), writer.transactional_id))
+            if writer.twin:
+                work.append(world.spawn(self._write(writer, 1), f"{writer.transactional_id} twin"))
+        self._feeding = plan.feeders + plan.plain
+        work += [
+            world.spawn(self._feed(number, idempotent=True), f"feeder {number}")
+            for number in range(plan.feeders)
+        ]
+        if plan.plain:
+            work.append(world.spawn(self._feed(plan.feeders, idempotent=False), "plain feeder"))
+        for index, protocol in enumerate(plan.copiers):
+            work.append(world.spawn(self._copy(f"{IN}-{index}", protocol), f"copier {index}"))
+        others = [world.spawn(self._break_things(), "faults")]
+        others += [world.spawn(self._read(committed), "reader") for committed in (True, False)]
+        if plan.admin:
+            others.append(world.spawn(self._administer(), "admin"))
+        for task in work:
+            await task
+        self._busy = False
+        await others[0]
+        self._calm()
+        self._reading = False
+        for task in others[1:]:
+            await task
+        await self._come_to_rest()
+        self.history.now(Crash(process="broker", kept="power" if plan.power else "process"))
+        self.world.crash("power" if plan.power else "process")
+        await self._look()
+
+    def _calm(self) -> None:
+        """Faults are over."""
+        network = self.world.network
+        network.stall = network.lose_reply = network.reset = 0.0
+        self.world.disk.before_change = None
+        self.world.disk.faults.space_left_bytes = None
+        self.world.disk.faults.syncs_until_error = None
+
+    async def _create_topics(self) -> None:
+        session = Session(self.world, self._random("topics"), "admin")
+        request = CreateTopicsRequest(
+            timeout_ms=1_000,
+            topics=[
+                CreatableTopic(
+                    name=name,
+                    num_partitions=count,
+                    replication_factor=1,
+                    configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+                )
+                for name, (count, configs) in self.plan.topics.items()
+            ],
+        )
+        while True:
+            try:
+                answer: CreateTopicsResponse = await session.ask(19, 5, request, CreateTopicsResponse)
+            except Unreachable:
+                continue
+            for topic in answer.topics:
+                if topic.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                    raise Defect(f"CreateTopics was answered {ErrorCode(topic.error_code).name}")
+            break
+        await self._find_coordinators(session)
+        for partition in self.plan.partitions:
+            if partition.startswith(MAP):
+                self.history.now(Partition(process="admin", partition=partition, compact=True))
+
+    async def _find_coordinators(self, session: Session) -> None:
+        """Makes the internal topics, as the first client of each does."""
+        for kind, name in ((0, GROUP), (1, "w0")):
+            request = FindCoordinatorRequest(key=name, key_type=kind)
+            while True:
+                try:
+                    answer: FindCoordinatorResponse = await session.ask(
+                        10, 3, request, FindCoordinatorResponse
+                    )
+                except Unreachable:
+                    continue
+                if answer.error_code == ErrorCode.NONE:
+                    break
+                await session.rest()
+
+    # Writers
+
+    async def _write(self, writer: Writer, instance: int) -> None:
+        """Instances of one id after another, until all transactions were tried."""
+        rng = self._random(f"writer {writer.transactional_id} {instance}")
+        if instance:
+            await sleep(self.world.loop, rng.uniform(20.0, 400.0))
+        left = writer.transactions
+        life = 0
+        while left > 0:
+            life += 1
+            process = f"{writer.transactional_id}{'ab'[instance]}{life}"
+            producer = Producer(
+                self.world,
+                self.history,
+                rng,
+                process,
+                writer.transactional_id,
+                writer.protocol,
+                timeout_ms=writer.timeout_ms,
+            )
+            try:
+                await producer.init()
+                while left > 0:
+                    left -= 1
+                    await self._transaction(producer, writer, rng)
+            except Fenced:
+                self.counts["fenced"] += 1
+                left -= 1
+            producer.session.leave()
+            await sleep(self.world.loop, rng.uniform(1.0, 150.0))
+
+    async def _transaction(self, producer: Producer, writer: Writer, rng: Random) -> None:
+        producer.begin()
+        try:
+            for _ in range(rng.choice([1, 1, 2, 3])):
+                await self._send_some(producer, rng)
+                if rng.random() < writer.sleepy:
+                    self.counts["slept"] += 1
+                    await sleep(self.world.loop, writer.timeout_ms * rng.uniform(0.5, 2.0))
+            commit = rng.random() < 0.8
+            await producer.end(commit=commit)
+            self.counts["committed" if commit else "aborted"] += 1
+        except MustAbort as why:
+            await self._give_up(producer, why)
+        if rng.random() < 0.3:
+            await sleep(self.world.loop, rng.expovariate(1 / 20))
+
+    async def _send_some(self, producer: Producer, rng: Random) -> None:
+        targets = [each for each in self.plan.partitions if each.startswith((PAY, MAP, OLD))]
+        chosen = rng.sample(targets, min(len(targets), rng.choice([1, 1, 2, 3])))
+        batches = {at: producer.name_values(rng.randint(1, 3)) for at in chosen}
+        keys = {
+            at: [f"k{rng.randrange(4)}" for _ in values]
+            for at, values in batches.items()
+            if at.startswith(MAP)
+        }
+        await producer.send(batches, keys=keys)
+
+    async def _give_up(self, producer: Producer, why: MustAbort) -> None:
+        """Aborts, and takes a new epoch where a batch may still be under way."""
+        self.counts["gave up"] += 1
+        if producer.used and producer.txn is not None and not (why.bump and producer.protocol.init >= 3):
+            try:
+                await producer.end(commit=False)
+            except MustAbort as again:
+                raise Fenced(str(again)) from None  # a real client is in a fatal state now
+        if why.bump:
+            if producer.protocol.init < 3:
+                raise Fenced(str(why))  # old clients cannot bump
+            await producer.init()
+        producer.txn = None
+
+    # Copying, exactly once
+
+    async def _feed(self, number: int, *, idempotent: bool) -> None:
+        rng = self._random(f"feeder {number}")
+        producer = Producer(self.world, self.history, rng, f"f{number}", None, idempotent=idempotent)
+        inputs = [each for each in self.plan.partitions if each.startswith(f"{IN}-")]
+        started = False
+        for _ in range(self.plan.input_batches):
+            try:
+                if idempotent and not started:
+                    await producer.init()
+                    started = True
+                batches = {rng.choice(inputs): producer.name_values(rng.randint(1, 4))}
+                await producer.send(batches)
+            except (MustAbort, Fenced) as why:
+                if not self.plan.expiry and "gave up" not in str(why):
+                    raise Defect(f"an idempotent producer was answered {why}") from None
+                producer = Producer(
+                    self.world,
+                    self.history,
+                    rng,
+                    f"{producer.process}'",
+                    None,
+                    idempotent=idempotent,
+                )
+                started = False
+            await sleep(self.world.loop, rng.expovariate(1 / 30))
+        self._feeding -= 1
+
+    async def _copy(self, source: str, protocol: Protocol) -> None:
+        """Instances of one copier: read committed, write, and move the group's position in one transaction."""
+        rng = self._random(f"copier {source}")
+        life = 0
+        idle = 0
+        while idle < 3:
+            life += 1
+            process = f"copy-{source}.{life}"
+            producer = Producer(self.world, self.history, rng, process, f"copy-{source}", protocol)
+            reader = Reader(self.world, self.history, rng, process, committed=True)
+            try:
+                await producer.init()
+                found = await fetch_offsets(producer.session, self.history, process, GROUP, [source])
+                if found is not None:
+                    reader.positions[source] = max(found.offsets[source], 0)
+                    while idle < 3:
+                        idle = await self._copy_some(source, producer, reader, rng, idle)
+                        if rng.random() < 0.03:
+                            break  # this instance is killed; the next takes over
+            except (Fenced, MustAbort):
+                self.counts["copier fenced"] += 1
+            except Unreachable:
+                pass
+            producer.session.leave()
+            reader.session.leave()
+
+    async def _copy_some(
+        self, source: str, producer: Producer, reader: Reader, rng: Random, idle: int
+    ) -> int:
+        try:
+            poll = await reader.poll(source, wait_ms=rng.choice([0, 100]))
+        except Unreachable:
+            await producer.session.rest()
+            return idle
+        if not poll.records:
+            await sleep(self.world.loop, rng.uniform(5.0, 60.0))
+            return idle + 1 if not self._feeding else 0
+        records = poll.records[: rng.randint(1, 8)]
+        producer.begin()
+        outs = [each for each in self.plan.partitions if each.startswith(f"{OUT}-")]
+        batches: dict[str, list[str]] = {}
+        origins: dict[str, list[tuple[str, int]]] = {}
+        for offset, value in records:
+            at = rng.choice(outs)
+            batches.setdefault(at, []).append(f"{value}>{producer.process}/{producer.name_values(1)[0]}")
+            origins.setdefault(at, []).append((source, offset))
+        await producer.send(batches, group=GROUP, sources=origins)
+        after = records[-1][0] + 1
+        await producer.send_offsets(GROUP, {source: after})
+        if rng.random() < 0.1:
+            self.counts["copier died in a transaction"] += 1
+            raise Fenced("killed")
+        await producer.end(commit=True)
+        self.counts["copied"] += 1
+        reader.positions[source] = after
+        self._moved(reader, source)
+        return 0
+
+    def _moved(self, reader: Reader, source: str) -> None:
+        from oncelog.sim.history import Seek
+
+        self.history.now(Seek(process=reader.process, partition=source))
+
+    # Readers and others
+
+    async def _read(self, committed: bool) -> None:
+        rng = self._random(f"reader {committed}")
+        life = 0
+        reader = self._reader(rng, committed, life)
+        while self._reading:
+            try:
+                for partition in rng.sample(self.plan.partitions, 2):
+                    poll: Poll = await reader.poll(partition, max_bytes=rng.choice([300, 4_000, 1 << 20]))
+                    self.counts["polled records"] += len(poll.records)
+            except Unreachable:
+                pass
+            if rng.random() < 0.03:
+                life += 1
+                reader.session.leave()
+                reader = self._reader(rng, committed, life)
+            await sleep(self.world.loop, rng.uniform(5.0, 150.0))
+
+    def _reader(self, rng: Random, committed: bool, life: int) -> Reader:
+        name = f"{'committed' if committed else 'uncommitted'} reader {life}"
+        return Reader(self.world, self.history, rng, name, committed=committed)
+
+    async def _administer(self) -> None:
+        """Fences ids, as kafka-transactions and Admin.fenceProducers do."""
+        rng = self._random("admin")
+        count = 0
+        while self._busy:
+            await sleep(self.world.loop, rng.uniform(100.0, 900.0))
+            if not self._busy:
+                return
+            count += 1
+            victim = rng.choice(self.plan.writers)
+            producer = Producer(
+                self.world,
+                self.history,
+                rng,
+                f"admin{count}",
+                victim.transactional_id,
+                victim.protocol,
+            )
+            try:
+                await producer.init()
+            except Fenced:
+                continue
+            self.counts["fenced by admin"] += 1
+
+    async def _break_things(self) -> None:
+        plan, world, rng = self.plan, self.world, self.rng
+        while self._busy:
+            await sleep(world.loop, rng.expovariate(1 / (plan.crash_mean_ms or 200.0)))
+            if not self._busy:
+                return
+            dice = rng.random()
+            if dice < 0.5 and plan.crash_mean_ms and world.crashes < plan.crashes:
+                kept = "power" if plan.power and rng.random() < 0.7 else "process"
+                if rng.random() < 0.5:
+                    world.crash_at_change(rng.randint(1, 40), kept)
+                else:
+                    world.crash(kept)
+            elif dice < 0.65 and plan.resets and world.links:
+                rng.choice(list(world.links)).reset()
+            elif dice < 0.75 and plan.clock_jumps:
+                world.clock.wall_shift_ms += rng.choice([-30_000, -500, 500, 5_000])
+                self.counts["clock jumps"] += 1
+            elif dice < 0.85 and plan.disk_full and world.machine.is_up and world.disk_faults < plan.crashes:
+                world.disk.faults.space_left_bytes = rng.randint(0, 2_000)
+            elif (
+                dice < 0.95 and plan.sync_errors and world.machine.is_up and world.disk_faults < plan.crashes
+            ):
+                world.disk.faults.syncs_until_error = rng.randint(1, 10)
+
+    # The end
+
+    async def _come_to_rest(self) -> None:
+        """Liveness: without faults every transaction ends within its timeout and two sweeps."""
+        world = self.world
+        longest = max([writer.timeout_ms for writer in self.plan.writers] + [1_000])
+        jumped = 40_000 if self.plan.clock_jumps else 0  # a clock that was set back makes timeouts longer
+        deadline = world.loop.now_ms + longest + jumped + 2 * SWEEP_MS + 2_000
+        await world.connect()
+        while True:
+            why = self.invariants.unrest()
+            if why is None:
+                return
+            if world.loop.now_ms > deadline:
+                raise Defect(f"not at rest after all faults: {why}")
+            await sleep(world.loop, 50.0)
+
+    async def _look(self) -> None:
+        for committed in (True, False):
+            reader = Reader(self.world, self.history, self.rng, f"last {committed}", committed=committed)
+            for partition in self.plan.partitions:
+                await reader.read_all(partition)
+        session = Session(self.world, self.rng, "last")
+        inputs = [each for each in self.plan.partitions if each.startswith(f"{IN}-")]
+        await fetch_offsets(session, self.history, "last", GROUP, inputs, final=True)
+        self.invariants.at_end()
