@@ -1,5 +1,6 @@
 """The supervisor with children that are a few lines of Python: restarts, back-off, kills, ends."""
 
+import subprocess
 import sys
 import threading
 import time
@@ -192,3 +193,29 @@ def is_alive(process_id: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+LEASH = """
+import sys, threading
+from oncelog.pipelines.run import Leash
+over = threading.Event()
+class Query:
+    def stop(self):
+        print("stopped", flush=True)
+        over.set()
+leash = Leash()
+if sys.argv[1] == "running": leash.tie(Query())
+print("ready", flush=True)
+sys.exit(0 if over.wait(60) else 1)
+"""
+
+
+@pytest.mark.parametrize(("state", "said"), [("starting", ["ready"]), ("running", ["ready", "stopped"])])
+def test_a_driver_ends_with_its_stdin(state: str, said: list[str]) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", LEASH, state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    out, _ = child.communicate(timeout=30)  # closes stdin
+    assert (["ready", *out.split()], child.returncode) == (said, 0)

@@ -209,14 +209,16 @@ class _Line:
         self._printer = printer
         self._draws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._next = 0.0
+        self._shown = ""
 
     def show(self, progress: Progress) -> None:
+        text = progress.shown()
         if self._draws:
-            sys.stderr.write(f"\r\x1b[K{progress.shown()}")
+            sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()
-        elif time.monotonic() >= self._next:
-            self._next = time.monotonic() + TELL_EVERY_S
-            self._printer.note(progress.shown())
+        elif time.monotonic() >= self._next and text != self._shown:
+            self._next, self._shown = time.monotonic() + TELL_EVERY_S, text
+            self._printer.note(text)
 
     def end(self, progress: Progress) -> None:
         self._next = 0.0

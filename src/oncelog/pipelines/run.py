@@ -6,6 +6,7 @@ Reports every finished micro-batch as a line of JSON on stdout, ends when its st
 import argparse
 import importlib
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -43,26 +44,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     run = Run(asked.bootstrap, asked.checkpoint, asked.transactional_id, asked.once, asked.rows_per_batch)
     conf = dict(each.split("=", 1) for each in asked.conf)
 
+    leash = Leash()
     from oncelog.spark import session  # here, not above: `command` is for those who have no Spark loaded
 
     module, _, function = PIPELINES[asked.name].start.partition(":")
     start: Callable[[Any, Run], Any] = getattr(importlib.import_module(module), function)
     spark = session(master=asked.master, app_name=f"oncelog-{asked.name}", **conf)
     try:
-        follow(start(spark, run))
+        follow(start(spark, run), leash)
     finally:
         spark.stop()
     return 0
 
 
-def follow(query: Any) -> None:
+class Leash:
+    """Ends this process with its stdin: at once while Spark is starting, then by stopping the query."""
+
+    def __init__(self) -> None:
+        self._query: Any = None
+        self._lock = threading.Lock()
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def tie(self, query: Any) -> None:
+        with self._lock:
+            self._query = query
+
+    def _wait(self) -> None:
+        sys.stdin.buffer.read()
+        with self._lock:
+            if self._query is None:
+                os._exit(0)  # the JVM ends with our end of its pipe
+            self._query.stop()
+
+
+def follow(query: Any, leash: Leash) -> None:
     """Reports until the query ends; raises what it failed with."""
-
-    def end_with_stdin() -> None:
-        sys.stdin.read()
-        query.stop()
-
-    threading.Thread(target=end_with_stdin, daemon=True).start()
+    leash.tie(query)
     told = -1
     while True:
         over = query.awaitTermination(LOOK_EVERY_S)  # raises if the query failed

@@ -126,7 +126,8 @@ class Supervisor:
                 return Ended.GIVEN_UP
             wait_s = self._restarts.wait_s(failures)
             self._say(f"restart in {wait_s:g} s", restarted=True)
-            self._tell(f"{self._name}: the driver ended {_how(code)}; next start in {wait_s:g} s")
+            why = f": {self.last_words(1)}" if code > 0 else ""
+            self._tell(f"{self._name}: the driver ended {_how(code)}{why}; next start in {wait_s:g} s")
             self._stopping.wait(wait_s)
         self._say("stopped")
         return Ended.STOPPED
@@ -150,10 +151,10 @@ class Supervisor:
             _kill_group(self._child)
             return self._child.pid
 
-    def last_words(self) -> str:
-        """The end of what the child said on stderr."""
+    def last_words(self, count: int = TAIL_LINES) -> str:
+        """The last lines that the child said on stderr."""
         with self._log.open(encoding="utf-8", errors="replace") as lines:
-            return "".join(deque(lines, TAIL_LINES)).rstrip()
+            return "".join(deque((line for line in lines if line.strip()), count)).rstrip()
 
     def _live(self) -> int:
         """One life of the child; its exit code."""
