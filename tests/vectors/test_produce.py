@@ -1,5 +1,7 @@
 """Vectors V60 to V69 and V72: what Produce accepts without a transaction (spec 8.5)."""
 
+import struct
+
 from oncelog.client.faults import error_name
 from oncelog.protocol.messages.produce import PartitionProduceResponse
 from oncelog.record.batch import CONTROL, LOG_APPEND_TIME, build_batch, read_header
@@ -28,6 +30,34 @@ def test_v60_what_is_no_single_batch_of_format_2(target: Target, produce_version
         row("magic 1", refused(log.append(bytes(old))), "INVALID_RECORD @-1 start -1")
         row("bad CRC", refused(log.append(bytes(broken))), "CORRUPT_MESSAGE @-1 start -1")
         row("as it should be", produced(log.append(good)), "NONE @0")
+
+
+def test_spec_1_13_row_4_what_a_partition_of_a_request_holds(target: Target, produce_version: int) -> None:
+    """Bytes behind the batch that begin no other one are left out; what cannot be a batch is corrupt."""
+    log = target.partition(produce_version)
+    good = build_batch(records())
+
+    def changed(at: int, new: bytes) -> bytes:
+        return good[:at] + new + good[at + len(new) :]
+
+    def length(count: int) -> bytes:
+        return changed(8, struct.pack(">i", count))
+
+    corrupt, invalid = "CORRUPT_MESSAGE @-1 start -1", "INVALID_RECORD @-1 start -1"
+    with target.vector(f"1.13 row 4 v{produce_version}") as row:
+        row("5 bytes behind it", produced(log.append(good + b"12345")), "NONE @0")
+        row("the begin of another", produced(log.append(good + good[:-3])), "NONE @1")
+        row("only the batch is kept", bytes(log.fetch(0).records or b"").count(good[61:]), 2)
+        row("12 zeros behind it", refused(log.append(good + bytes(12))), corrupt)
+        row("magic 3", refused(log.append(changed(16, b"\3"))), corrupt)
+        row("magic 0", refused(log.append(changed(16, b"\0"))), invalid)
+        row("length 10", refused(log.append(length(10))), corrupt)
+        row("length 20", refused(log.append(length(20))), corrupt)
+        row("length -1", refused(log.append(length(-1))), corrupt)
+        row("a byte too long", refused(log.append(length(len(good) - 12 + 1))), invalid)
+        row("a byte too short", refused(log.append(length(len(good) - 12 - 1))), corrupt)
+        row("20 bytes of it", refused(log.append(good[:20])), invalid)
+        row("all but a byte", refused(log.append(good[:-1])), invalid)
 
 
 def test_v61_batches_that_contradict_themselves(target: Target, produce_version: int) -> None:

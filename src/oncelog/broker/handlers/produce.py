@@ -16,6 +16,7 @@ from oncelog.broker.runtime import Runtime
 from oncelog.engine.port import Appended, Partition, Refused
 from oncelog.errors import ErrorCode
 from oncelog.log.state import Guard
+from oncelog.log.validate import Invalid, read_one_batch
 from oncelog.model import INTERNAL_TOPICS, Acks, Producer, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from oncelog.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -159,13 +160,16 @@ def _find(
     if found is None or not 0 <= part.index < len(found.partitions):
         return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     records = part.records
+    if records is None:
+        return Refused(ErrorCode.INVALID_RECORD, "wanted exactly one record batch of format 2")
     if (
-        records is None
-        or len(records) < HEADER_BYTES
+        len(records) < HEADER_BYTES
         or records[16] != MAGIC
         or int.from_bytes(records[8:12], "big") + LENGTH_OVERHEAD_BYTES != len(records)
-    ):
-        return Refused(ErrorCode.INVALID_RECORD, "wanted exactly one record batch of format 2")
+    ):  # not simply one batch: this is rare, and looked at closely
+        found_batch = read_one_batch(records, context.version)
+        if isinstance(found_batch, Invalid):
+            return Refused(found_batch.error, found_batch.reason)
     if context.version < FIRST_WITH_ZSTD and records[22] & COMPRESSION_MASK == ZSTD:
         return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later")
     return found.partitions[part.index]
