@@ -223,6 +223,7 @@ def _svg(timeline: Timeline) -> str:
         parts.append(f'<text class="lane" x="4" y="{y + 21}">{_text(lane, 22)}</text>')
         parts.append(f'<line class="rule" x1="{NAME_WIDTH}" x2="{WIDTH}" y1="{y + 32}" y2="{y + 32}"/>')
         free = 0.0
+        labels: list[str] = []
         for box in sorted(
             (each for each in timeline.boxes if each.lane == lane), key=lambda each: each.at_us
         ):
@@ -233,13 +234,16 @@ def _svg(timeline: Timeline) -> str:
             parts.append(
                 f'<g class="box {box.kind}{refused}" data-event="{box.event}" tabindex="0">'
                 f"<title>{_text(label)}</title>"
-                f'<rect x="{x:.1f}" y="{y + 5}" width="{wide:.1f}" height="{BOX_HEIGHT}" rx="3"/>'
+                f'<rect x="{x:.1f}" y="{y + 5}" width="{wide:.1f}" height="{BOX_HEIGHT}" rx="3"/></g>'
             )
-            if x >= free:
-                shown = label[: max(int((WIDTH - x) / TEXT_WIDTH), 1)]
-                parts.append(f'<text x="{x + 3:.1f}" y="{y + 20}">{_text(shown)}</text>')
-                free = x + 6 + len(shown) * TEXT_WIDTH
-            parts.append("</g>")
+            length = len(label) * TEXT_WIDTH
+            if x + length > WIDTH and x - length > free:  # no room to the right: end at the box
+                labels.append(f'<text x="{x - 3:.1f}" y="{y + 20}" text-anchor="end">{_text(label)}</text>')
+                free = x + wide
+            elif x >= free:
+                labels.append(f'<text x="{x + 3:.1f}" y="{y + 20}">{_text(label)}</text>')
+                free = x + 6 + length
+        parts += labels
     parts.append(
         f'<text class="axis" x="{NAME_WIDTH}" y="{height - 6}">0</text>'
         f'<text class="axis" x="{WIDTH - 8}" y="{height - 6}" text-anchor="end">{_ms(end - begin)}</text></svg>'

@@ -103,13 +103,13 @@ def rows(
         listed = [each for each in listed if fnmatch.fnmatchcase(each.transactional_id, match)]
     described = ask.describe_listed(cluster, listed)
     return [
-        _row(each, described[each.transactional_id], now_ms)
+        row(each, described[each.transactional_id], now_ms)
         for each in listed
         if each.transactional_id in described
     ]
 
 
-def _row(listed: Listed, found: Described, now_ms: int) -> TransactionRow:
+def row(listed: Listed, found: Described, now_ms: int) -> TransactionRow:
     return TransactionRow(
         transactional_id=found.transactional_id,
         state=found.state,

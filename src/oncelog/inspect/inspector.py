@@ -1,0 +1,280 @@
+"""All that a page asks of a cluster, one question at a time, over one set of connections."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from oncelog.client.admin import Admin, GroupListing
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import ClientFault, RefusedByBroker
+from oncelog.client.fetcher import PartitionFetcher
+from oncelog.inspect import abort, annotate, ask, explain, replay, strip, views
+from oncelog.inspect.ask import Ends, SideDoor
+from oncelog.inspect.events import Event, from_line
+from oncelog.inspect.lag import lag_records
+from oncelog.inspect.spark_queries import SparkQuery, queries
+from oncelog.inspect.timeline import Timeline, timeline
+from oncelog.model import Isolation, TopicPartition
+from oncelog.record.batch import batches
+
+RATES: Final = ("txn.committed", "txn.aborted", "txn.fenced", "produce.records", "fetch.bytes")
+STRIP_BATCHES: Final = 400
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The first screen: what is going on at this moment."""
+
+    at_ms: int
+    brokers: int
+    from_oncelog: bool
+    known_ids: int
+    opened: tuple[views.TransactionRow, ...]
+    pins: tuple[views.Pin, ...]
+    rates: Mapping[str, float]  # events a second by the broker's counters; empty elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPage:
+    view: views.TransactionView
+    timeline: Timeline
+    states: tuple[replay.StateRecord, ...]
+    source: str  # where the timeline comes from
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPage:
+    topic: str
+    partition: int
+    ends: Ends
+    stretches: tuple[strip.Stretch, ...]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    group: str
+    type: str
+    state: str
+    topic: str
+    partition: int
+    committed_offset: int
+    lag_offsets: int
+    lag_records: int | None
+    blocked_by: str | None  # the transactional id that holds the partition, or "hanging"
+
+
+class Inspector:
+    """Safe to be asked from several threads: questions take turns."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Cluster],
+        *,
+        record: Path | None = None,
+        now_ms: Callable[[], int] | None = None,
+    ) -> None:
+        self._connect = connect
+        self._record = record
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._lock = threading.Lock()
+        self._cluster: Cluster | None = None
+        self._door: SideDoor | None = None
+        self._counted: tuple[float, Mapping[str, int]] | None = None
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
+        self._cluster = self._door = None
+
+    def _ask(self, question: Callable[[Cluster, SideDoor], ResultT]) -> ResultT:
+        """A fault closes the connections: the next question begins afresh."""
+        with self._lock:
+            if self._cluster is None or self._door is None:
+                self._cluster = self._connect()
+                self._door = SideDoor(self._cluster)
+            try:
+                return question(self._cluster, self._door)
+            except RefusedByBroker:
+                raise
+            except ClientFault:
+                self._drop()
+                raise
+
+    def now(self) -> Now:
+        return self._ask(self._now)
+
+    def _now(self, cluster: Cluster, door: SideDoor) -> Now:
+        now_ms = self._now_ms()
+        listed = ask.list_transactions(cluster)
+        opened = [each for each in listed if each.state in views.OPEN_STATES]
+        described = ask.describe_listed(cluster, opened)
+        rows = [
+            views.row(each, described[each.transactional_id], now_ms)
+            for each in opened
+            if each.transactional_id in described
+        ]
+        return Now(
+            at_ms=now_ms,
+            brokers=len(cluster.nodes()),
+            from_oncelog=door.is_there,
+            known_ids=len(listed),
+            opened=tuple(sorted(rows, key=lambda each: -(each.age_ms or 0))),
+            pins=tuple(views.pins(cluster, door, now_ms=now_ms)),
+            rates=self._rates(door),
+        )
+
+    def _rates(self, door: SideDoor) -> Mapping[str, float]:
+        counters = door.counters()
+        if counters is None:
+            return {}
+        at = time.monotonic()
+        before, self._counted = self._counted, (at, counters)
+        if before is None or at <= before[0]:
+            return {}
+        past = before[1]
+        return {
+            name: (counters[name] - past.get(name, 0)) / (at - before[0])
+            for name in RATES
+            if name in counters
+        }
+
+    def transactions(self, match: str | None = None) -> list[views.TransactionRow]:
+        return self._ask(lambda cluster, _: views.rows(cluster, now_ms=self._now_ms(), match=match))
+
+    def transaction(self, transactional_id: str, *, last: int = 3) -> TransactionPage | None:
+        def ask_all(cluster: Cluster, door: SideDoor) -> TransactionPage | None:
+            view = views.transaction(cluster, door, transactional_id, now_ms=self._now_ms())
+            if view is None:
+                return None
+            states = replay.history(cluster, transactional_id)
+            seen = self._events(transactional_id)
+            source = "the tap's record"
+            if not seen:
+                source = "the logs"
+                for each in replay.transactions(transactional_id, states)[-last:]:
+                    seen += replay.events(cluster, each)
+            return TransactionPage(view, timeline(transactional_id, seen), tuple(states), source)
+
+        return self._ask(ask_all)
+
+    def _events(self, transactional_id: str) -> list[Event]:
+        """What a tap has written so far."""
+        if self._record is None or not self._record.exists():
+            return []
+        with self._record.open(encoding="utf-8") as lines:
+            found = [from_line(line) for line in lines if line.endswith("\n")]
+        return [each for each in found if each.transactional_id == transactional_id]
+
+    def partition(self, where: TopicPartition, *, start: int | None = None) -> PartitionPage:
+        def ask_all(cluster: Cluster, _: SideDoor) -> PartitionPage:
+            ends = ask.ends_of(cluster, [where])[where]
+            begin = (
+                max(ends.high_watermark - 2000, ends.log_start)
+                if start is None
+                else max(start, ends.log_start)
+            )
+            begin = min(begin, ends.high_watermark)
+            found = strip.stretches(cluster, where, ends, start=begin, stop=ends.high_watermark)
+            return PartitionPage(where.topic, where.partition, ends, tuple(found[-STRIP_BATCHES:]), begin)
+
+        return self._ask(ask_all)
+
+    def hex_of(self, where: TopicPartition, offset: int) -> list[annotate.Piece]:
+        """The batch that holds an offset, field by field; empty if there is none."""
+
+        def ask_all(cluster: Cluster, _: SideDoor) -> list[annotate.Piece]:
+            ends = ask.ends_of(cluster, [where])[where]
+            if not ends.log_start <= offset < ends.high_watermark:
+                return []
+            with PartitionFetcher(
+                cluster, where, start=offset, stop=offset + 1, isolation=Isolation.READ_UNCOMMITTED
+            ) as fetcher:
+                for fetched in fetcher:
+                    for at, header in batches(fetched.data):
+                        if header.base_offset <= offset <= header.last_offset:
+                            return annotate.pieces_of_batch(bytes(fetched.data[at : at + header.size]))
+            return []
+
+        return self._ask(ask_all)
+
+    def topics(self) -> list[tuple[str, int]]:
+        return self._ask(lambda cluster, _: [(each.name, len(each.partitions)) for each in cluster.topics()])
+
+    def groups(self) -> list[GroupRow]:
+        def ask_all(cluster: Cluster, door: SideDoor) -> list[GroupRow]:
+            admin = Admin(cluster)
+            held = {
+                TopicPartition(each.topic, each.partition): each.transactional_id or "hanging"
+                for each in views.pins(cluster, door, now_ms=self._now_ms())
+            }
+            found: list[GroupRow] = []
+            for listing in admin.list_groups():
+                found += self._group(cluster, admin, listing, held)
+            return found
+
+        return self._ask(ask_all)
+
+    def _group(
+        self, cluster: Cluster, admin: Admin, listing: GroupListing, held: Mapping[TopicPartition, str]
+    ) -> list[GroupRow]:
+        rows: list[GroupRow] = []
+        try:
+            offsets = admin.group_offsets(listing.group)
+        except RefusedByBroker:
+            return rows
+        for where, committed in sorted(offsets.items()):
+            try:
+                ends = ask.ends_of(cluster, [where])[where]
+                lag = lag_records(cluster, where, committed.offset)
+            except RefusedByBroker:
+                cluster.forget(where.topic)
+                continue
+            rows.append(
+                GroupRow(
+                    listing.group,
+                    listing.type,
+                    listing.state,
+                    where.topic,
+                    where.partition,
+                    committed.offset,
+                    max(ends.high_watermark - committed.offset, 0),
+                    lag,
+                    held.get(where),
+                )
+            )
+        return rows
+
+    def explain(self, error: str, transactional_id: str) -> explain.Explanation | None:
+        code = explain.error_named(error)
+        if code is None:
+            return None
+        return self._ask(
+            lambda cluster, _: explain.explain(code, cluster, transactional_id, now_ms=self._now_ms())
+        )
+
+    def plan_abort(
+        self, transactional_id: str | None, where: TopicPartition | None, start_offset: int | None
+    ) -> abort.Plan:
+        def ask_all(cluster: Cluster, _: SideDoor) -> abort.Plan:
+            if transactional_id is not None:
+                return abort.plan_by_id(cluster, transactional_id)
+            if where is None or start_offset is None:
+                raise abort.NothingToAbort("wanted a transactional id, or a partition with its start offset")
+            return abort.plan_by_offset(cluster, where, start_offset)
+
+        return self._ask(ask_all)
+
+    def abort(self, plan: abort.Plan) -> None:
+        self._ask(lambda cluster, _: abort.carry_out(cluster, plan))
+
+    def spark(self) -> list[SparkQuery]:
+        return self._ask(lambda cluster, _: queries(cluster))

@@ -1,0 +1,392 @@
+"""The page over HTTP: routes, who may ask, and the stream that keeps it live."""
+
+import asyncio
+import hmac
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from oncelog.client.faults import ClientFault
+from oncelog.errors import OncelogError
+from oncelog.inspect.abort import NothingToAbort
+from oncelog.inspect.inspector import Inspector
+from oncelog.inspect.page import screens
+from oncelog.inspect.page.markup import Safe, el, join
+from oncelog.inspect.timeline import Timeline
+from oncelog.model import TopicPartition
+
+STATIC: Final = Path(__file__).parent / "static"
+COOKIE: Final = "oncelog_token"
+TICK_S: Final = 1.0
+FORM_LIMIT_BYTES: Final = 16_384
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A scenario of the Learn screen; `run` plays it on a broker of its own."""
+
+    key: str
+    title: str
+    what: str
+    run: Callable[[], tuple[Timeline, Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may ask. On a loopback address everybody may read; changes need the token, and elsewhere reading too."""
+
+    token: str
+    hosts: frozenset[
+        str
+    ]  # what a Host header may say: with another name a page of a stranger could ask (rebinding)
+    reading_needs_token: bool
+
+    def knows(self, given: str | None) -> bool:
+        return given is not None and hmac.compare_digest(given.encode(), self.token.encode())
+
+
+class _Guard(BaseHTTPMiddleware):
+    """Looks at every request before anybody else does, and puts the headers on every answer."""
+
+    def __init__(self, app: Any, access: Access) -> None:
+        super().__init__(app)
+        self._access = access
+
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        refused = self._refusal(request)
+        response = refused if refused is not None else await call_next(request)
+        for name, value in HEADERS.items():
+            response.headers[name] = value
+        given = request.query_params.get("token")
+        if refused is None and self._access.knows(given):
+            response.set_cookie(COOKIE, self._access.token, httponly=True, samesite="strict")
+        return response
+
+    def _refusal(self, request: Request) -> Response | None:
+        host = request.headers.get("host", "")
+        if host not in self._access.hosts:
+            return PlainTextResponse(f"wanted Host {' or '.join(sorted(self._access.hosts))}\n", 421)
+        if request.method not in ("GET", "HEAD") and not self._same_origin(request):
+            return PlainTextResponse("wanted a request of this page, found one of another origin\n", 403)
+        given = request.query_params.get("token") or request.cookies.get(COOKIE)
+        if (
+            self._access.reading_needs_token
+            and request.url.path != "/healthz"
+            and not self._access.knows(given)
+        ):
+            return PlainTextResponse(
+                "wanted the token that was printed at the start: open /?token=TOKEN once\n", 401
+            )
+        return None
+
+    def _same_origin(self, request: Request) -> bool:
+        origin = request.headers.get("origin")
+        if origin is not None:
+            return origin in {f"http://{each}" for each in self._access.hosts}
+        return request.headers.get("sec-fetch-site") in (None, "same-origin")
+
+
+class Page:
+    """One inspector, drawn."""
+
+    def __init__(
+        self,
+        inspector: Inspector,
+        access: Access,
+        *,
+        bootstrap: str,
+        results: Path | None = None,
+        stories: Sequence[Story] = (),
+        metrics: Callable[[], str] | None = None,
+    ) -> None:
+        self._inspector = inspector
+        self._access = access
+        self._bootstrap = bootstrap
+        self._results = results
+        self._stories = {each.key: each for each in stories}
+        self._metrics = metrics
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/", self._home),
+                Route("/now", self._screen(self._now)),
+                Route("/txn", self._screen(self._transactions)),
+                Route("/txn/{tid:path}", self._screen(self._transaction)),
+                Route("/topics", self._screen(self._topics)),
+                Route("/partition/{topic}/{partition:int}", self._screen(self._partition)),
+                Route("/groups", self._screen(self._groups)),
+                Route("/spark", self._screen(self._spark)),
+                Route("/cost", self._screen(self._cost)),
+                Route("/learn", self._screen(self._learn), methods=["GET", "POST"]),
+                Route("/explain/{error}", self._screen(self._explain)),
+                Route("/abort", self._screen(self._abort), methods=["GET", "POST"]),
+                Route("/api/{what:path}", self._api),
+                Route("/events", self._events),
+                Route("/metrics", self._metrics_text),
+                Route("/healthz", self._health),
+                Route("/readyz", self._ready),
+                Mount("/static", StaticFiles(directory=STATIC)),
+            ],
+            middleware=[Middleware(_Guard, access=self._access)],
+        )
+
+    # ---- what every screen does
+
+    def _screen(
+        self, make: Callable[[Request], Awaitable["Screen | Response"]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            status = 200
+            try:
+                made = await make(request)
+            except NothingToAbort as fault:
+                made, status = (
+                    Screen("now", "Nothing to abort", "oncelog txn stuck", el("p", str(fault))),
+                    409,
+                )
+            except (ClientFault, OncelogError, ValueError) as fault:
+                body = el("p", str(fault), class_="warning")
+                made, status = Screen("now", "The cluster does not answer", "oncelog doctor", body), 502
+            if isinstance(made, Response):
+                return made
+            if made.missing:
+                status = 404
+            if request.headers.get("x-fragment") == "1":
+                return HTMLResponse(join(el("h1", made.title), made.body), status)
+            document = screens.page(
+                made.screen, made.title, made.command, made.body, bootstrap=self._bootstrap, live=made.live
+            )
+            return HTMLResponse(document, status)
+
+        return answer
+
+    async def _home(self, _: Request) -> Response:
+        return RedirectResponse("/now")
+
+    # ---- screens
+
+    async def _now(self, _: Request) -> "Screen":
+        value = await run_in_threadpool(self._inspector.now)
+        return Screen("now", "Now", "oncelog txn stuck; oncelog txn ls --state Ongoing", screens.now(value))
+
+    async def _transactions(self, request: Request) -> "Screen":
+        match = request.query_params.get("match", "")
+        found = await run_in_threadpool(self._inspector.transactions, match or None)
+        body = screens.transaction_list(found, match)
+        return Screen("txn", "Transactional ids", f"oncelog txn ls --match '{match or '*'}'", body)
+
+    async def _transaction(self, request: Request) -> "Screen":
+        tid = request.path_params["tid"]
+        value = await run_in_threadpool(self._inspector.transaction, tid)
+        command = f"oncelog txn show {tid}; oncelog txn replay {tid}"
+        if value is None:
+            body = el("p", "Its coordinator does not know it.", class_="empty")
+            return Screen("txn", tid, command, body, missing=True)
+        return Screen("txn", tid, command, screens.transaction(value))
+
+    async def _topics(self, _: Request) -> "Screen":
+        found = await run_in_threadpool(self._inspector.topics)
+        return Screen("topics", "Topics", "oncelog topics ls --internal", screens.topics(found), live=False)
+
+    async def _partition(self, request: Request) -> "Screen":
+        where = TopicPartition(request.path_params["topic"], request.path_params["partition"])
+        offset = _number(request, "offset")
+        value = await run_in_threadpool(
+            lambda: self._inspector.partition(where, start=_number(request, "start"))
+        )
+        hexed = [] if offset is None else await run_in_threadpool(self._inspector.hex_of, where, offset)
+        command = f"oncelog consume {where.topic} --partition {where.partition} --isolation both"
+        return Screen("topics", str(where), command, screens.partition(value, hexed, offset))
+
+    async def _groups(self, _: Request) -> "Screen":
+        found = await run_in_threadpool(self._inspector.groups)
+        return Screen("groups", "Groups", "oncelog groups describe GROUP", screens.groups(found))
+
+    async def _spark(self, _: Request) -> "Screen":
+        found = await run_in_threadpool(self._inspector.spark)
+        return Screen(
+            "spark", "Spark queries", "oncelog txn replay TRANSACTIONAL_ID --all", screens.spark(found)
+        )
+
+    async def _cost(self, _: Request) -> "Screen":
+        body = await run_in_threadpool(screens.cost, self._results)
+        return Screen("cost", "The cost of exactly-once", "make bench", body, live=False)
+
+    async def _learn(self, request: Request) -> "Screen":
+        told: Timeline | None = None
+        said: Sequence[str] = ()
+        chosen: str | None = None
+        if request.method == "POST":
+            chosen = (await _form(request)).get("story", "")
+            story = self._stories.get(chosen)
+            if story is None:
+                raise ValueError(f"wanted one of {', '.join(self._stories)}, found {chosen!r}")
+            told, said = await run_in_threadpool(story.run)
+        rows = [(each.key, each.title, each.what) for each in self._stories.values()]
+        return Screen("learn", "Learn", "make demo", screens.learn(rows, told, chosen, said), live=False)
+
+    async def _explain(self, request: Request) -> "Screen":
+        error, tid = request.path_params["error"], request.query_params.get("tid", "")
+        value = await run_in_threadpool(self._inspector.explain, error, tid)
+        command = f"oncelog explain {error} --tid {tid}"
+        if value is None:
+            return Screen("txn", error, command, el("p", "No such error.", class_="empty"), missing=True)
+        return Screen("txn", f"{value.error} ({value.code})", command, screens.explanation(value))
+
+    async def _abort(self, request: Request) -> "Screen | Response":
+        asked = await _form(request) if request.method == "POST" else dict(request.query_params)
+        tid = asked.get("tid") or None
+        where, start = _place(asked)
+        if request.method == "POST":
+            given = asked.get("token") or request.cookies.get(COOKIE)
+            if not self._access.knows(given):
+                body = el("p", "Wanted the token that was printed at the start.", class_="warning")
+                return HTMLResponse(
+                    screens.page(
+                        "now", "Refused", "oncelog txn abort", body, bootstrap=self._bootstrap, live=False
+                    ),
+                    403,
+                )
+        plan = await run_in_threadpool(self._inspector.plan_abort, tid, where, start)
+        if request.method == "POST":
+            await run_in_threadpool(self._inspector.abort, plan)
+            return RedirectResponse("/now" if tid is None else f"/txn/{quote(tid, safe='')}", 303)
+        hidden = {name: asked[name] for name in ("tid", "partition", "start") if asked.get(name)}
+        has_token = self._access.knows(request.cookies.get(COOKIE))
+        command = (
+            f"oncelog txn abort {tid}"
+            if tid
+            else f"oncelog txn abort --partition {where} --start-offset {start}"
+        )
+        return Screen(
+            "now", "Abort?", command, screens.abort_form(plan, hidden, has_token=has_token), live=False
+        )
+
+    # ---- the same values for programs
+
+    async def _api(self, request: Request) -> Response:
+        what, _, name = request.path_params["what"].partition("/")
+        inspector = self._inspector
+        try:
+            if what == "now":
+                value: Any = asdict(await run_in_threadpool(inspector.now))
+            elif what == "txn" and name:
+                page = await run_in_threadpool(inspector.transaction, name)
+                if page is None:
+                    return JSONResponse(None, 404)
+                value = {
+                    **asdict(page.view),
+                    "states": [asdict(each) for each in page.states],
+                    "events": [asdict(each) for each in page.timeline.events],
+                }
+            elif what == "txn":
+                found = await run_in_threadpool(inspector.transactions, request.query_params.get("match"))
+                value = [asdict(each) for each in found]
+            elif what == "groups":
+                value = [asdict(each) for each in await run_in_threadpool(inspector.groups)]
+            elif what == "spark":
+                value = [asdict(each) for each in await run_in_threadpool(inspector.spark)]
+            else:
+                return JSONResponse({"error": "wanted now, txn, txn/ID, groups or spark"}, 404)
+        except ClientFault as fault:
+            return JSONResponse({"error": str(fault)}, 502)
+        return JSONResponse(value)
+
+    async def _events(self, request: Request) -> Response:
+        """A tick a second: the page asks for its screen again when one comes. Numbered, so that a gap is seen."""
+        last = request.headers.get("last-event-id", "")
+        number = int(last) if last.isdecimal() else 0
+
+        async def ticks() -> AsyncIterator[str]:
+            nonlocal number
+            while not await request.is_disconnected():
+                number += 1
+                yield f"id: {number}\nevent: tick\ndata: {json.dumps({'number': number})}\n\n"
+                await asyncio.sleep(TICK_S)
+
+        return StreamingResponse(ticks(), media_type="text/event-stream")
+
+    async def _metrics_text(self, _: Request) -> Response:
+        if self._metrics is None:
+            return PlainTextResponse("no metrics here: they are the broker's\n", 404)
+        try:
+            body = await run_in_threadpool(self._metrics)
+        except ClientFault as fault:
+            return PlainTextResponse(f"{fault}\n", 502)
+        return PlainTextResponse(body, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _health(self, _: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def _ready(self, _: Request) -> Response:
+        try:
+            await run_in_threadpool(self._inspector.topics)
+        except ClientFault as fault:
+            return PlainTextResponse(f"{fault}\n", 503)
+        return PlainTextResponse("ok\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What a screen shows, before it becomes a document or a fragment."""
+
+    screen: str
+    title: str
+    command: str
+    body: Safe
+    live: bool = True
+    missing: bool = False
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """A form of plain fields; larger than it can be is refused unread."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > FORM_LIMIT_BYTES:
+            raise ValueError(f"a form of more than {FORM_LIMIT_BYTES} bytes")
+    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+def _number(request: Request, name: str) -> int | None:
+    given = request.query_params.get(name)
+    return int(given) if given is not None and given.isdecimal() else None
+
+
+def _place(asked: Mapping[str, str]) -> tuple[TopicPartition | None, int | None]:
+    topic, _, number = asked.get("partition", "").rpartition("-")
+    start = asked.get("start", "")
+    if not topic or not number.isdecimal() or not start.isdecimal():
+        return None, None
+    return TopicPartition(topic, int(number)), int(start)

@@ -1,0 +1,557 @@
+"""The screens, each a function from a plain value to markup. Every screen names the command that gives the same answer."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from oncelog.inspect.abort import Plan
+from oncelog.inspect.annotate import Piece
+from oncelog.inspect.explain import Explanation
+from oncelog.inspect.inspector import GroupRow, Now, PartitionPage, TransactionPage
+from oncelog.inspect.page.markup import Child, Safe, action, el, join, link, table, text
+from oncelog.inspect.spark_queries import SparkQuery
+from oncelog.inspect.timeline import Timeline
+from oncelog.inspect.views import Pin, TransactionRow
+
+SCREENS: Final = (
+    ("now", "Now"),
+    ("txn", "Transactions"),
+    ("topics", "Partitions"),
+    ("groups", "Groups"),
+    ("spark", "Spark"),
+    ("cost", "Cost"),
+    ("learn", "Learn"),
+)
+NEEDS_ONCELOG: Final = "n/a (needs oncelog broker)"
+SHOWN_ROWS: Final = 500
+STRIP_WIDTH: Final = 1080
+
+
+def page(screen: str, title: str, command: str, body: Child, *, bootstrap: str, live: bool = True) -> str:
+    """A whole document. Without script it is the same page, only not live."""
+    tabs = [
+        el(
+            "a",
+            name,
+            href=f"/{key}",
+            class_="tab here" if key == screen else "tab",
+            accesskey=str(number + 1),
+        )
+        for number, (key, name) in enumerate(SCREENS)
+    ]
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", f"{title} - oncelog"),
+        el("link", rel="icon", href="/static/oncelog.svg"),
+        el("link", rel="stylesheet", href="/static/oncelog.css"),
+        el("script", Safe(""), src="/static/oncelog.js", type="module"),
+    )
+    bar = el(
+        "header",
+        el("a", "oncelog", href="/now", class_="brand"),
+        el("nav", *tabs, aria_label="screens"),
+        el("span", bootstrap, class_="where"),
+    )
+    foot = el("footer", "the same on the command line: ", el("code", command))
+    main = el("main", el("h1", title), body, id="main", data_live="yes" if live else None, tabindex="-1")
+    return "<!doctype html>" + el("html", head, el("body", bar, main, foot), lang="en")
+
+
+def age(ms: int | None) -> str:
+    """A length of time as people say it."""
+    if ms is None:
+        return "-"
+    if ms < 1000:
+        return f"{ms} ms"
+    seconds = ms // 1000
+    if seconds < 60:
+        return f"{seconds} s"
+    hours, rest = divmod(seconds, 3600)
+    return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+
+
+# ---- Now
+
+
+def now(value: Now) -> Safe:
+    tiles = [
+        _tile("transactional ids", f"{value.known_ids:,}"),
+        _tile("open transactions", f"{len(value.opened):,}"),
+        _tile("held partitions", f"{len(value.pins):,}", bad=bool(value.pins)),
+    ]
+    tiles += [_tile(f"{name} a second", f"{rate:,.1f}") for name, rate in value.rates.items()]
+    if not value.from_oncelog:
+        tiles.append(_tile("rates", NEEDS_ONCELOG))
+    return join(
+        el("section", *tiles, class_="tiles"),
+        el("h2", "Who holds readers back"),
+        pins(value.pins),
+        el("h2", "Open transactions, oldest first"),
+        transactions(value.opened[:SHOWN_ROWS], empty="No transaction is open."),
+    )
+
+
+def _tile(name: str, value: str, *, bad: bool = False) -> Safe:
+    return el("div", el("b", value), el("span", name), class_="tile bad" if bad else "tile")
+
+
+def pins(found: Sequence[Pin]) -> Safe:
+    rows = [
+        (
+            link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
+            each.last_stable_offset,
+            each.high_watermark,
+            each.hidden_records if each.hidden_records is not None else each.hidden_offsets,
+            age(each.pinned_ms),
+            link(each.transactional_id, "txn", each.transactional_id)
+            if each.transactional_id is not None
+            else "nobody",
+            _client(each),
+            el("span", each.kind, class_=f"kind {each.kind}"),
+            age(each.time_left_ms),
+            ", ".join(each.groups) or "-",
+            _abort_link(each),
+        )
+        for each in found
+    ]
+    head = "partition|LSO|high watermark|hidden|pinned|owner|client|kind|timeout in|blocks|".split("|")
+    return table(head, rows, empty="No partition is held: every reader sees everything.")
+
+
+def _client(pin: Pin) -> str:
+    if not pin.from_oncelog:
+        return NEEDS_ONCELOG
+    return "-" if pin.client_id is None else f"{pin.client_id} at {pin.address}"
+
+
+def _abort_link(pin: Pin) -> Child:
+    if pin.transactional_id is not None and pin.kind == "long":
+        return action("abort\u2026", "abort", tid=pin.transactional_id)
+    if pin.kind == "hanging" and pin.start_offset is not None:
+        where = f"{pin.topic}-{pin.partition}"
+        return action("abort\u2026", "abort", partition=where, start=pin.start_offset)
+    return None
+
+
+# ---- Transactions
+
+
+def transactions(found: Sequence[TransactionRow], *, empty: str) -> Safe:
+    rows = [
+        (
+            link(each.transactional_id, "txn", each.transactional_id),
+            el("span", each.state, class_=f"state {each.state}"),
+            each.producer_id,
+            each.producer_epoch,
+            age(each.age_ms),
+            age(each.time_left_ms),
+            each.partitions,
+        )
+        for each in found
+    ]
+    return table(
+        "transactional id|state|producer id|epoch|age|timeout in|partitions".split("|"), rows, empty=empty
+    )
+
+
+def transaction_list(found: Sequence[TransactionRow], match: str) -> Safe:
+    form = el(
+        "form",
+        el("label", "matching ", el("input", name="match", value=match, placeholder="refunds-*")),
+        el("button", "show"),
+        method="get",
+        action="/txn",
+    )
+    more = len(found) - SHOWN_ROWS
+    return join(
+        form,
+        transactions(found[:SHOWN_ROWS], empty="No transactional id matches."),
+        el("p", f"and {more:,} more: narrow the pattern", class_="empty") if more > 0 else None,
+    )
+
+
+def transaction(value: TransactionPage) -> Safe:
+    view = value.view
+    facts = [
+        ("state", el("span", view.state, class_=f"state {view.state}")),
+        ("producer id / epoch", f"{view.producer_id} / {view.producer_epoch}"),
+        ("under way for", age(view.age_ms)),
+        ("times out in", age(view.time_left_ms)),
+        ("coordinator", view.coordinator),
+        ("epoch bumped by", _bump(value)),
+    ]
+    partitions = [
+        (
+            link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
+            "-" if each.start_offset is None else each.start_offset,
+            each.last_stable_offset,
+            each.high_watermark,
+            "pins" if each.pins else "-",
+        )
+        for each in view.partitions
+    ]
+    return join(
+        el("dl", *(join(el("dt", name), el("dd", fact)) for name, fact in facts)),
+        el("p", action("abort\u2026", "abort", tid=view.transactional_id))
+        if view.state == "Ongoing"
+        else None,
+        el("h2", "Lanes"),
+        lanes(value.timeline),
+        el("p", f"from {value.source}", class_="empty"),
+        el("h2", "Partitions of the open transaction"),
+        table("partition|first offset|LSO|high watermark|".split("|"), partitions, empty="None is open."),
+        el("h2", "Epochs and states, newest first"),
+        history(value),
+    )
+
+
+def _bump(value: TransactionPage) -> str:
+    if not value.view.from_oncelog:
+        return NEEDS_ONCELOG
+    bump = value.view.bump
+    if bump is None:
+        return "never bumped"
+    who = f" {bump.client_id} at {bump.address}" if bump.client_id is not None else ""
+    return f"{bump.cause}{who}, to epoch {bump.producer_epoch}"
+
+
+def history(value: TransactionPage) -> Safe:
+    rows = [
+        (
+            each.offset,
+            el("time", str(each.at_ms), data_ms=each.at_ms),
+            el("span", each.state or "tombstone", class_=f"state {each.state}"),
+            f"{each.producer_id} / {each.producer_epoch}",
+            ", ".join(str(one) for one in each.partitions) or "-",
+        )
+        for each in reversed(value.states[-200:])
+    ]
+    return table(
+        "record|when|state|producer id / epoch|partitions".split("|"), rows, empty="The log holds no record."
+    )
+
+
+def lanes(found: Timeline) -> Safe:
+    """The drawing, and under it a pane for each event that a click or the keyboard opens."""
+    if not found.events:
+        return el("p", "Nothing was seen of it yet.", class_="empty")
+    panes = [
+        el(
+            "details",
+            el("summary", " ".join(cell for cell in row if cell not in ("-", ""))),
+            _wire("request", event.request, event.request_bytes),
+            _wire("answer", event.response, event.response_bytes),
+            _why(event.error, event.transactional_id),
+            id=f"event-{number}",
+            class_="event",
+        )
+        for number, (row, event) in enumerate(zip(found.text(), found.events, strict=True))
+    ]
+    return join(el("div", Safe(found.svg()), class_="scroll lanes-box"), el("div", *panes, class_="events"))
+
+
+def _why(error: str, transactional_id: str) -> Safe | None:
+    if error in ("NONE", "no answer"):
+        return None
+    return el("p", link(f"why {error}?", "explain", error, tid=transactional_id))
+
+
+def _wire(name: str, data: str, size: int) -> Safe | None:
+    if not data:
+        return None
+    raw = bytes.fromhex(data)
+    lines = [
+        f"{at:5d}  {raw[at : at + 16].hex(' '):<47}  {_ascii(raw[at : at + 16])}"
+        for at in range(0, len(raw), 16)
+    ]
+    cut = f", the first {len(raw)} shown" if len(raw) < size else ""
+    return join(el("h3", f"{name}: {size} bytes{cut}"), el("pre", "") if not lines else _pre(lines))
+
+
+def _pre(lines: Sequence[str]) -> Safe:
+    return Safe("<pre>" + "\n".join(text(line, 4000) for line in lines) + "</pre>")
+
+
+def _ascii(data: bytes) -> str:
+    return "".join(chr(each) if 32 <= each < 127 else "." for each in data)
+
+
+def explanation(value: Explanation) -> Safe:
+    rows = [
+        (
+            el("span", each.verdict, class_=f"verdict {each.verdict}"),
+            each.cause,
+            each.text,
+            each.evidence,
+            each.do,
+        )
+        for each in value.causes
+    ]
+    return join(
+        el("p", value.text),
+        el("p", f"then: {value.then}"),
+        table("|cause|what happened|evidence|what to do".split("|"), rows, empty="No cause is known."),
+    )
+
+
+# ---- Partitions
+
+
+def topics(found: Sequence[tuple[str, int]]) -> Safe:
+    rows = [
+        (name, Safe(" ".join(link(str(each), "partition", name, each) for each in range(count))))
+        for name, count in found
+    ]
+    return table(["topic", "partitions"], rows, empty="There is no topic.")
+
+
+def partition(value: PartitionPage, hexed: Sequence[Piece], offset: int | None) -> Safe:
+    ends = value.ends
+    rows = [
+        (
+            link(each.first_offset, "partition", value.topic, value.partition, offset=each.first_offset),
+            each.last_offset,
+            el("span", each.marker or each.fate, class_=f"fate {each.fate}"),
+            each.count,
+            each.bytes,
+            "-" if each.producer_id < 0 else f"{each.producer_id} / {each.producer_epoch}",
+            "-" if each.base_sequence < 0 else each.base_sequence,
+            "yes" if each.fate == "committed" and each.last_offset < ends.last_stable_offset else "no",
+            "yes" if each.fate != "marker" else "no",
+        )
+        for each in reversed(value.stretches)
+    ]
+    head = "first|last|fate|records|bytes|producer|sequence|read_committed sees|read_uncommitted sees".split(
+        "|"
+    )
+    return join(
+        el(
+            "dl",
+            *(
+                join(el("dt", name), el("dd", f"{number:,}"))
+                for name, number in (
+                    ("log start", ends.log_start),
+                    ("last stable offset", ends.last_stable_offset),
+                    ("high watermark", ends.high_watermark),
+                )
+            ),
+        ),
+        el("div", strip_svg(value), class_="scroll"),
+        _legend(),
+        _hex_pane(hexed, offset),
+        el("h2", "Batches, newest first"),
+        table(head, rows, empty="The partition is empty."),
+    )
+
+
+def strip_svg(value: PartitionPage) -> Safe:
+    """The offsets as one band, and under it where each kind of reader stands."""
+    begin, end = value.start, max(value.ends.high_watermark, value.start + 1)
+    scale = (STRIP_WIDTH - 20) / (end - begin)
+    parts: list[str] = []
+    for each in value.stretches:
+        x = 10 + (max(each.first_offset, begin) - begin) * scale
+        wide = max((each.last_offset - each.first_offset + 1) * scale - 0.5, 1.5)
+        parts.append(
+            f'<rect class="fate {each.fate}" x="{x:.1f}" y="18" width="{wide:.1f}" height="26">'
+            f"<title>{text(each.fate)} {each.first_offset}-{each.last_offset}</title></rect>"
+        )
+    for name, offset, y in (
+        ("LSO", value.ends.last_stable_offset, 60),
+        ("HW", value.ends.high_watermark, 12),
+    ):
+        x = 10 + (min(max(offset, begin), end) - begin) * scale
+        anchor = "end" if x > STRIP_WIDTH * 0.7 else "start"
+        parts.append(
+            f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="50"/>'
+            f'<text x="{x:.1f}" y="{y}" text-anchor="{anchor}">{name} {offset}</text>'
+        )
+    return Safe(
+        f'<svg class="strip" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {STRIP_WIDTH} 66" role="img" '
+        f'aria-label="offsets {begin} to {end}">{"".join(parts)}</svg>'
+    )
+
+
+def _legend() -> Safe:
+    return el(
+        "p",
+        *(el("span", each, class_=f"fate {each}") for each in ("committed", "open", "aborted", "marker")),
+        class_="legend",
+    )
+
+
+def _hex_pane(hexed: Sequence[Piece], offset: int | None) -> Safe | None:
+    if offset is None:
+        return None
+    rows = [
+        (
+            each.at,
+            el("code", each.data[:32].hex(" ") + (" \u2026" if len(each.data) > 32 else "")),
+            each.name,
+            each.value,
+        )
+        for each in hexed
+    ]
+    return join(
+        el("h2", f"The bytes of the batch with offset {offset}"),
+        table("byte|hex|field|value".split("|"), rows, empty="No batch holds this offset any more."),
+    )
+
+
+# ---- Groups, Spark, Cost, Learn
+
+
+def groups(found: Sequence[GroupRow]) -> Safe:
+    rows = [
+        (
+            each.group,
+            each.state,
+            link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
+            each.committed_offset,
+            each.lag_offsets,
+            "many" if each.lag_records is None else each.lag_records,
+            "-"
+            if each.blocked_by is None
+            else "a hanging transaction"
+            if each.blocked_by == "hanging"
+            else link(each.blocked_by, "txn", each.blocked_by),
+        )
+        for each in found
+    ]
+    head = "group|state|partition|committed|lag in offsets|lag in records it will see|blocked by".split("|")
+    return table(head, rows, empty="No group has committed an offset.")
+
+
+def spark(found: Sequence[SparkQuery]) -> Safe:
+    if not found:
+        return el("p", "No query of oncelog's Spark sink has committed here yet.", class_="empty")
+    return join(*(_query(each) for each in found))
+
+
+def _query(query: SparkQuery) -> Safe:
+    rows = [
+        (
+            each.number,
+            el("span", each.outcome, class_=f"verdict {each.outcome}"),
+            el("time", str(each.began_ms), data_ms=each.began_ms),
+            age(each.write_ms),
+            age(each.end_ms),
+        )
+        for each in reversed(query.recent)
+    ]
+    offsets = ", ".join(f"{topic}-{partition}={offset}" for topic, partition, offset in query.offsets)
+    facts = (
+        ("query", query.query),
+        ("last micro-batch in the log", f"{query.micro_batch:,}"),
+        ("transaction", link(query.transactional_id, "txn", query.transactional_id)),
+        ("state", query.state),
+        ("committed / aborted", f"{query.committed:,} / {query.aborted:,}"),
+        ("source offsets", offsets),
+    )
+    return el(
+        "section",
+        el("h2", query.transactional_id),
+        el("dl", *(join(el("dt", name), el("dd", fact)) for name, fact in facts)),
+        table(
+            "transaction|outcome|began|write|end".split("|"),
+            rows,
+            empty="The state log holds none of them any more.",
+        ),
+    )
+
+
+def cost(results: Path | None) -> Safe:
+    """The measured tables, from the raw files of `make bench`."""
+    if results is None or not results.is_dir():
+        return el(
+            "p", "No measurement was given: start with --results DIR, made by make bench.", class_="empty"
+        )
+    sections: list[Safe] = []
+    for file in sorted(results.glob("*.json")):
+        try:
+            found: Any = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError:
+            continue
+        sections.append(join(el("h2", file.stem), _cost_table(found)))
+    return join(*sections) if sections else el("p", "The directory holds no results.", class_="empty")
+
+
+def _cost_table(found: Any) -> Safe:
+    rows: Any = found.get("table") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]  # JSON
+    if not isinstance(rows, list) or not rows or not all(isinstance(each, Mapping) for each in rows):  # pyright: ignore[reportUnknownVariableType]  # JSON
+        return el("pre", json.dumps(found, indent=1)[:4000])
+    head: list[str] = list(rows[0])  # pyright: ignore[reportUnknownArgumentType]  # JSON
+    return table(head, [[str(each.get(name, "")) for name in head] for each in rows], empty="")  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType, reportUnknownVariableType]  # JSON
+
+
+def learn(
+    stories: Sequence[tuple[str, str, str]], told: Timeline | None, chosen: str | None, said: Sequence[str]
+) -> Safe:
+    """Stories that run on a broker of their own: what is said, and the lanes."""
+    buttons = [
+        el(
+            "form",
+            el("input", type="hidden", name="story", value=key),
+            el("button", title, class_="here" if key == chosen else None),
+            el("span", what),
+            method="post",
+            action="/learn",
+            class_="story",
+        )
+        for key, title, what in stories
+    ]
+    result = (
+        join(el("h2", "What happened"), el("ol", *(el("li", each) for each in said)), lanes(told))
+        if told is not None
+        else None
+    )
+    return join(
+        el("p", "Each runs now, on a broker of its own that is thrown away afterwards."), *buttons, result
+    )
+
+
+# ---- Abort
+
+
+def abort_form(plan: Plan, hidden: Mapping[str, str], *, has_token: bool) -> Safe:
+    rows = [
+        (
+            f"{each.topic}-{each.partition}",
+            each.start_offset,
+            each.end_offset,
+            each.end_offset - each.start_offset,
+        )
+        for each in plan.hidden
+    ]
+    who = plan.transactional_id or "a transaction without an owner"
+    token = (
+        None
+        if has_token
+        else el("label", "token ", el("input", name="token", type="password", required=True))
+    )
+    return join(
+        el(
+            "p", f"This aborts the transaction of {who}, producer {plan.producer_id} / {plan.producer_epoch}."
+        ),
+        el(
+            "p",
+            "Its records become invisible for ever; its owner is refused from then on."
+            if plan.transactional_id
+            else "Its records become invisible for ever.",
+            class_="warning",
+        ),
+        table("partition|from|to at most|offsets".split("|"), rows, empty="Nothing is written in it yet."),
+        el(
+            "form",
+            *(el("input", type="hidden", name=name, value=value) for name, value in hidden.items()),
+            token,
+            el("button", "Abort it", class_="danger"),
+            el("a", "Leave it", href="/now", class_="button"),
+            method="post",
+            action="/abort",
+        ),
+    )

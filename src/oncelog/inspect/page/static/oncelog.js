@@ -1,0 +1,78 @@
+// Keeps the screen live: on every tick the same address is asked for its inner part, and what changed is put in place.
+// Nothing is made of text here: the server escapes, we only move nodes.
+
+const main = document.getElementById("main");
+let asking = false;
+
+function localTimes(root) {
+  for (const each of root.querySelectorAll("time[data-ms]")) {
+    const when = new Date(Number(each.dataset.ms));
+    each.textContent = when.toISOString().replace("T", " ").replace("Z", "");
+    each.title = when.toString();
+  }
+}
+
+function busy() {
+  const focused = document.activeElement;
+  return document.hidden || (focused && focused.closest("form, details[open]")) || !window.getSelection().isCollapsed;
+}
+
+async function refresh() {
+  if (asking || busy()) return;
+  asking = true;
+  try {
+    const answer = await fetch(location.href, { headers: { "X-Fragment": "1" }, cache: "no-store" });
+    const text = await answer.text();
+    const opened = [...main.querySelectorAll("details[open]")].map((each) => each.id);
+    const fresh = new DOMParser().parseFromString(`<main>${text}</main>`, "text/html").querySelector("main");
+    localTimes(fresh);
+    for (const id of opened) fresh.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
+    const scrolled = [...main.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
+    if (fresh.innerHTML !== main.innerHTML) main.replaceChildren(...fresh.childNodes);
+    [...main.querySelectorAll(".scroll")].forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
+    document.body.classList.toggle("stale", !answer.ok);
+  } catch {
+    document.body.classList.add("stale");
+  } finally {
+    asking = false;
+  }
+}
+
+function open(box) {
+  const pane = document.getElementById(`event-${box.dataset.event}`);
+  if (!pane) return;
+  pane.open = true;
+  pane.scrollIntoView({ block: "nearest" });
+  pane.querySelector("summary").focus();
+}
+
+main.addEventListener("click", (event) => {
+  const box = event.target.closest("g.box");
+  if (box) open(box);
+});
+
+main.addEventListener("keydown", (event) => {
+  const box = event.target.closest?.("g.box");
+  if (!box) return;
+  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(box); }
+  if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+    const boxes = [...main.querySelectorAll("g.box")];
+    const next = boxes[boxes.indexOf(box) + (event.key === "ArrowRight" ? 1 : -1)];
+    if (next) next.focus();
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.closest("input, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const tabs = [...document.querySelectorAll("a.tab")];
+  if (/^[1-9]$/.test(event.key) && tabs[Number(event.key) - 1]) tabs[Number(event.key) - 1].click();
+  if (event.key === "/") { const field = document.querySelector("input[name=match]"); if (field) { event.preventDefault(); field.focus(); } }
+});
+
+localTimes(document);
+if (main.dataset.live) {
+  const stream = new EventSource("/events");
+  stream.addEventListener("tick", refresh);
+  stream.addEventListener("error", () => document.body.classList.add("stale"));
+  stream.addEventListener("open", () => document.body.classList.remove("stale"));
+}

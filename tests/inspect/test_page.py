@@ -1,0 +1,376 @@
+"""The page in a real Chromium, with live data of a real transactional client; and who may ask it what."""
+
+import http.client
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from playwright.sync_api import Page, expect, sync_playwright
+
+import oncelog
+from tests.toolchains import ROOT, Missing, leave_out, program
+
+EVIL = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+]
+pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(180)]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    broker: oncelog.Broker
+    url: str
+    token: str
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rstrip("/").rpartition(":")[2])
+
+
+@contextmanager
+def served(broker: oncelog.Broker, *words: str) -> Generator[Site]:
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "oncelog.cli.main",
+            "ui",
+            "--listen",
+            "127.0.0.1:0",
+            "--bootstrap",
+            broker.bootstrap,
+            *words,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert process.stdout is not None
+    try:
+        said = process.stdout.readline().split()
+        assert said[:3] == ["oncelog", "page", "on"], said
+        yield Site(broker, said[3], said[5])
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with oncelog.Broker() as broker:
+        broker.topic("refunds-emitted", partitions=2)
+        with served(broker) as running:
+            yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    try:
+        chromium = program("chromium")
+    except Missing as why:
+        leave_out("the page in a browser", why)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Page]:
+    """A page that fails the test if a script broke or anything was asked of another host."""
+    made: Page = browser.new_page(viewport={"width": 1280, "height": 900})
+    troubles: list[str] = []
+    made.on("pageerror", lambda fault: troubles.append(str(fault)))
+    made.on(
+        "request",
+        lambda request: None if request.url.startswith("http://127.0.0.1:") else troubles.append(request.url),
+    )
+    made.on("console", lambda line: troubles.append(line.text) if "Content Security" in line.text else None)
+    yield made
+    made.close()
+    assert troubles == []
+
+
+def producer(
+    site: Site, transactional_id: str, client_id: str = "till", timeout_ms: int = 60_000
+) -> Producer:
+    made = Producer(
+        {
+            "bootstrap.servers": site.broker.bootstrap,
+            "transactional.id": transactional_id,
+            "client.id": client_id,
+            "transaction.timeout.ms": timeout_ms,
+            "log_level": 0,
+        }
+    )
+    made.init_transactions(20)
+    made.begin_transaction()
+    made.produce("refunds-emitted", b"refund", partition=0)
+    made.flush(10)
+    return made
+
+
+def test_a_stuck_transaction_appears_within_2_seconds_and_leaves_when_it_ends(site: Site, page: Page) -> None:
+    page.goto(site.url)
+    expect(page.get_by_text("No transaction is open.")).to_be_visible()
+    stuck = producer(site, "stuck-1", "till-7")
+    expect(page.get_by_role("link", name="stuck-1").first).to_be_visible(timeout=2_000)
+    expect(page.get_by_text("till-7 at 127.0.0.1:")).to_be_visible()
+    expect(page.locator(".kind.long")).to_be_visible()
+    stuck.commit_transaction(20)
+    expect(page.get_by_text("No partition is held")).to_be_visible(timeout=3_000)
+
+
+def test_a_timed_out_transaction_appears(site: Site, page: Page) -> None:
+    late = producer(site, "late-1", timeout_ms=1000)
+    page.goto(site.url + "txn/late-1")
+    expect(page.locator("span.state.CompleteAbort").first).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("timeout, to epoch")).to_be_visible(timeout=3_000)
+    with pytest.raises(KafkaException):
+        late.commit_transaction(20)
+
+
+def test_a_zombie_appears_with_its_successor(site: Site, page: Page) -> None:
+    producer(site, "zombie-1", "old")
+    page.goto(site.url + "txn/zombie-1")
+    expect(page.get_by_text("new instance old at")).to_be_visible()
+    newer = producer(site, "zombie-1", "successor")
+    expect(page.get_by_text("new instance successor at")).to_be_visible(timeout=3_000)
+    newer.abort_transaction(20)
+
+
+def test_lanes_open_by_click_and_by_keyboard(site: Site, page: Page) -> None:
+    producer(site, "lanes-1").commit_transaction(20)
+    page.goto(site.url + "txn/lanes-1")
+    boxes = page.locator("g.box")
+    assert boxes.count() >= 5
+    page.locator("g.box.commit").first.click()
+    assert page.locator("details[open]").count() == 1
+    boxes.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.locator("details[open]").count() == 2
+    drawn = " ".join(page.locator("svg.lanes title").all_text_contents())
+    for text in ("PrepareCommit", "CompleteCommit", "COMMIT", "pinned"):
+        assert text in drawn
+
+
+def test_a_partition_is_a_strip_with_its_bytes(site: Site, page: Page) -> None:
+    opened = producer(site, "strip-1")
+    page.goto(site.url + "partition/refunds-emitted/0")
+    expect(page.locator("svg.strip rect.open").first).to_be_visible()
+    page.locator("td a").first.click()
+    expect(page.get_by_text("base sequence")).to_be_visible()
+    expect(page.get_by_text("(fits)")).to_be_visible()
+    opened.abort_transaction(20)
+    page.goto(site.url + "partition/refunds-emitted/0")
+    expect(page.locator("svg.strip rect.aborted").first).to_be_visible()
+
+
+def test_groups_show_lag_in_records_and_who_blocks_them(site: Site, page: Page) -> None:
+    reader = Consumer(
+        {"bootstrap.servers": site.broker.bootstrap, "group.id": "loader", "enable.auto.commit": False}
+    )
+    reader.commit(offsets=[TopicPartition("refunds-emitted", 0, 0)], asynchronous=False)
+    reader.close()
+    opened = producer(site, "blocks-1")
+    page.goto(site.url + "groups")
+    row = page.locator("tr", has_text="loader")
+    expect(row.get_by_role("link", name="blocks-1")).to_be_visible()
+    opened.abort_transaction(20)
+
+
+def test_strings_of_others_are_shown_and_not_run(site: Site, page: Page) -> None:
+    opened = producer(site, EVIL, EVIL[:200])
+    opened.produce(
+        "refunds-emitted", EVIL.encode(), key=EVIL.encode(), partition=0, headers={EVIL: EVIL.encode()}
+    )
+    opened.flush(10)
+    reader = Consumer(
+        {"bootstrap.servers": site.broker.bootstrap, "group.id": EVIL, "enable.auto.commit": False}
+    )
+    reader.commit(offsets=[TopicPartition("refunds-emitted", 0, 0)], asynchronous=False)
+    reader.close()
+    for path in ("now", "txn", "groups", "partition/refunds-emitted/0"):
+        page.goto(site.url + path)
+        page.wait_for_timeout(1200)  # one tick: what the script puts in place is looked at too
+        assert page.title() != "broken"
+        assert page.locator("main img").count() == 0
+    page.goto(site.url + "now")
+    page.get_by_role("link", name=EVIL).first.click()
+    expect(page.get_by_role("heading", name=EVIL)).to_be_visible()
+    page.goto(site.url + "partition/refunds-emitted/0")
+    page.locator("td a").first.click()
+    expect(page.get_by_text("onerror").first).to_be_visible()
+    assert page.title() != "broken"
+    opened.abort_transaction(20)
+
+
+def test_abort_asks_says_what_vanishes_and_wants_the_token(site: Site, page: Page) -> None:
+    stuck = producer(site, "abort-me")
+    page.goto(site.url)
+    page.locator("tr", has_text="abort-me").get_by_text("abort…").first.click()
+    expect(page.get_by_text("become invisible for ever")).to_be_visible()
+    page.locator("input[name=token]").fill("guessed")
+    page.get_by_role("button", name="Abort it").click()
+    expect(page.get_by_text("Wanted the token")).to_be_visible()
+    page.goto(site.url + "abort?tid=abort-me")
+    page.locator("input[name=token]").fill(site.token)
+    page.get_by_role("button", name="Abort it").click()
+    expect(page.locator("span.state").first).not_to_have_text("Ongoing")
+    with pytest.raises(KafkaException):
+        stuck.commit_transaction(20)
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("A transaction", "now 2 are visible"),
+        ("The zombie", "PRODUCER_FENCED"),
+        ("Crash after the decision", "1 refund is visible"),
+        ("Never came back", "see 0 refunds"),
+    ],
+)
+def test_learn_plays_the_seeds_stories(site: Site, page: Page, title: str, said: str) -> None:
+    page.goto(site.url + "learn")
+    page.get_by_role("button", name=title, exact=True).click()
+    expect(page.get_by_text(said).first).to_be_visible(timeout=30_000)
+    expect(page.locator("svg.lanes")).to_be_visible()
+
+
+def test_it_is_readable_on_a_phone_and_in_the_dark(site: Site, browser: Any) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme="dark")
+    small: Page = context.new_page()
+    producer(site, "phone-1").commit_transaction(20)
+    for path in ("now", "txn", "txn/phone-1", "topics", "groups", "spark", "cost", "learn"):
+        small.goto(site.url + path)
+        wide = small.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 360, f"{path} is {wide} wide"
+    background = small.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(int(each) for each in background[4:-1].split(",")) < 150
+    context.close()
+
+
+# ---- who may ask
+
+
+def ask(site: Site, method: str, path: str, body: str = "", **headers: str) -> tuple[int, str]:
+    door = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    if body:
+        named["Content-Type"] = "application/x-www-form-urlencoded"
+    door.request(method, path, body or None, named)
+    answer = door.getresponse()
+    text = answer.read().decode()
+    door.close()
+    return answer.status, text
+
+
+def test_another_host_name_is_refused(site: Site) -> None:
+    assert ask(site, "GET", "/healthz")[0] == 200
+    assert ask(site, "GET", "/now", Host="evil.example:80")[0] == 421
+
+
+def test_changes_from_another_origin_or_without_a_token_are_refused(site: Site) -> None:
+    stuck = producer(site, "kept-1")
+    form = f"tid=kept-1&token={site.token}"
+    assert ask(site, "POST", "/abort", form, Origin="http://evil.example")[0] == 403
+    assert ask(site, "POST", "/abort", form, Sec_Fetch_Site="cross-site")[0] == 403
+    assert ask(site, "POST", "/abort", "tid=kept-1")[0] == 403
+    assert ask(site, "POST", "/abort", "tid=kept-1&token=wrong")[0] == 403
+    assert ask(site, "GET", f"/abort?{form}")[0] == 200  # asks only
+    stuck.commit_transaction(20)
+    assert ask(site, "POST", "/abort", form)[0] == 409  # nothing left to abort
+
+
+def test_headers_allow_nothing_but_our_own(site: Site) -> None:
+    door = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
+    door.request("GET", "/now")
+    answer = door.getresponse()
+    answer.read()
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    door.close()
+
+
+def test_json_is_the_same_value(site: Site) -> None:
+    status, text = ask(site, "GET", "/api/now")
+    assert status == 200
+    assert '"known_ids"' in text
+    assert ask(site, "GET", "/api/txn/nobody")[0] == 404
+    assert ask(site, "GET", "/api/what")[0] == 404
+
+
+def test_an_unknown_transactional_id_is_404_and_a_dead_broker_502(site: Site) -> None:
+    assert ask(site, "GET", "/txn/nobody")[0] == 404
+    with oncelog.Broker() as other, served(other) as gone:
+        assert ask(gone, "GET", "/readyz")[0] == 200
+        other.stop()
+        status, text = ask(gone, "GET", "/now")
+        assert status == 502
+        assert "127.0.0.1" in text
+        assert ask(gone, "GET", "/readyz")[0] == 503
+        assert ask(gone, "GET", "/healthz")[0] == 200
+
+
+def test_other_addresses_need_a_token_and_then_everybody_does(site: Site) -> None:
+    from oncelog.cli.main import main
+
+    words = ["ui", "--listen", "0.0.0.0:0", "--bootstrap", site.broker.bootstrap]
+    assert main(words) == 1
+    process = subprocess.Popen(
+        [sys.executable, "-m", "oncelog.cli.main", *words, "--token", "t0ken"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().split()[3]
+        other = Site(site.broker, url, "t0ken")
+        host = f"0.0.0.0:{other.port}"
+        assert ask(other, "GET", "/now", Host=host)[0] == 401
+        assert ask(other, "GET", "/now?token=wrong", Host=host)[0] == 401
+        assert ask(other, "GET", "/now?token=t0ken", Host=host)[0] == 200
+        assert ask(other, "GET", "/now", Host=host, Cookie="oncelog_token=t0ken")[0] == 200
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+def test_ten_thousand_ids_are_listed_quickly_enough(page: Page) -> None:
+    from oncelog.client.cluster import TRANSACTION, Cluster
+    from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+    with oncelog.Broker() as broker, served(broker) as site:
+        with Cluster(broker.bootstrap) as cluster:
+            door = cluster.coordinator("many-0", TRANSACTION)
+            for number in range(10_000):
+                request = InitProducerIdRequest(
+                    transactional_id=f"many-{number}", transaction_timeout_ms=60_000
+                )
+                door.send(request, InitProducerIdResponse, 5)
+        began = time.monotonic()
+        page.goto(site.url + "txn")
+        expect(page.get_by_text("and 9,500 more")).to_be_visible(timeout=20_000)
+        assert time.monotonic() - began < 20
+        page.keyboard.press("/")
+        page.keyboard.type("many-777*")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("link", name="many-7777", exact=True)).to_be_visible(timeout=20_000)
