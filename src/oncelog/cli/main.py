@@ -42,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="look a cluster over for what goes wrong with transactions")
     doctor.description = "Exit code 1 if something bad was found."
     _broker_command(doctor, "oncelog.cli.explain:doctor")
+    _ui(commands.add_parser("ui", help="the inspector's page, for any Kafka"))
     _sim(commands.add_parser("sim", help="run the simulator: the broker under faults that a seed decides"))
     version = commands.add_parser("version", help="print the version")
     version.add_argument("--json", action="store_true", help="print JSON")
@@ -248,6 +249,21 @@ def _explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tid", "--transactional-id", metavar="ID", help="weigh the causes for this transactional id"
     )
+
+
+def _ui(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Serve the page until SIGINT or SIGTERM. Prints its address and the token that aborts need."
+    )
+    _broker_command(parser, "oncelog.cli.ui:ui")
+    parser.add_argument("--listen", metavar="HOST:PORT", default="127.0.0.1:8080", help="default %(default)s")
+    parser.add_argument(
+        "--token", metavar="TOKEN", help="needed for addresses that are not loopback; default: made up"
+    )
+    parser.add_argument(
+        "--record", metavar="FILE", help="what `oncelog tap --record` writes: gives lanes on any Kafka"
+    )
+    parser.add_argument("--results", metavar="DIR", help="what make bench wrote: the Cost screen")
 
 
 def _watched_command(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:
