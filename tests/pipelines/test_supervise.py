@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from oncelog.pipelines.run import gist
 from oncelog.pipelines.supervise import Ended, Progress, Restarts, Supervisor
 from oncelog.pipelines.watch import Position
 
@@ -193,6 +194,24 @@ def is_alive(process_id: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[STREAM_FAILED] Query x terminated\n=== plan ===\n", "[STREAM_FAILED] Query x terminated"),
+        (
+            (
+                "[STREAM_FAILED] Query x\nTraceback (most recent call last):\n  File a\n"
+                "oncelog.client.faults.Fenced: another one took over\n\tat org.apache.Java(X: 1)\n"
+            ),
+            "oncelog.client.faults.Fenced: another one took over",
+        ),
+        ("\n", "no reason given"),
+    ],
+)
+def test_the_gist_of_a_failure(text: str, expected: str) -> None:
+    assert gist(text) == expected
 
 
 LEASH = """

@@ -7,14 +7,18 @@ import argparse
 import importlib
 import json
 import os
+import re
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from oncelog.pipelines import PIPELINES, Run
 
 LOOK_EVERY_S: Final = 0.2
+STDIN: Final = 0
+PYTHON_FAULT: Final = re.compile(r"(?:[a-z_]\w*\.)+[A-Z]\w*: ")  # the last line of a traceback
 
 
 def command(
@@ -45,16 +49,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = dict(each.split("=", 1) for each in asked.conf)
 
     leash = Leash()
-    from oncelog.spark import session  # here, not above: `command` is for those who have no Spark loaded
+    # Here, not above: `command` is for those who have no Spark loaded.
+    from pyspark.errors import PySparkException
+
+    from oncelog.spark import session
 
     module, _, function = PIPELINES[asked.name].start.partition(":")
     start: Callable[[Any, Run], Any] = getattr(importlib.import_module(module), function)
     spark = session(master=asked.master, app_name=f"oncelog-{asked.name}", **conf)
     try:
         follow(start(spark, run), leash)
+    except PySparkException as fault:
+        traceback.print_exc()
+        sys.stderr.write(f"{gist(str(fault))}\n")
+        return 1
     finally:
         spark.stop()
     return 0
+
+
+def gist(text: str) -> str:
+    """One line for a human: Spark wraps what a Python task or sink raised in pages of plans and traces."""
+    lines = text.splitlines()
+    raised = [line for line in lines if PYTHON_FAULT.match(line)]
+    return raised[-1] if raised else next((line for line in lines if line.strip()), "no reason given")
 
 
 class Leash:
@@ -70,7 +88,8 @@ class Leash:
             self._query = query
 
     def _wait(self) -> None:
-        sys.stdin.buffer.read()
+        while os.read(STDIN, 4096):  # not sys.stdin, whose lock would be held when the interpreter ends
+            pass
         with self._lock:
             if self._query is None:
                 os._exit(0)  # the JVM ends with our end of its pipe
@@ -84,7 +103,7 @@ def follow(query: Any, leash: Leash) -> None:
     while True:
         over = query.awaitTermination(LOOK_EVERY_S)  # raises if the query failed
         for each in query.recentProgress:
-            if each["batchId"] > told and each["numInputRows"] >= 0:
+            if each["batchId"] > told:
                 told = each["batchId"]
                 print(json.dumps({"batch": told, "rows": each["numInputRows"]}), flush=True)  # noqa: T201  # to the supervisor
         if over:
