@@ -74,6 +74,16 @@ class ScriptedBroker:
         for thread in self._threads[1:]:
             thread.join(5)
 
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return sum(each.is_alive() for each in self._threads[1:])
+
+    @property
+    def accepted(self) -> int:
+        """How many there were so far."""
+        return len(self._threads) - 1
+
     def requests(self, key: int) -> list[Any]:
         return [each.request for each in self.asked if each.key == key]
 
