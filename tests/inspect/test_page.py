@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -374,3 +375,30 @@ def test_ten_thousand_ids_are_listed_quickly_enough(page: Page) -> None:
         page.keyboard.type("many-777*")
         page.keyboard.press("Enter")
         expect(page.get_by_role("link", name="many-7777", exact=True)).to_be_visible(timeout=20_000)
+
+
+def test_the_page_runs_beside_the_broker_too(page: Page, tmp_path: Path) -> None:
+    words = ["serve", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "data"), "--ui", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "oncelog.cli.main", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().split()[3]
+        bootstrap = process.stdout.readline().split()[3]
+        subprocess.run(
+            [sys.executable, "-m", "oncelog.cli.main", "topics", "new", "beside", "--bootstrap", bootstrap],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        page.goto(url + "topics")
+        expect(page.get_by_text("beside")).to_be_visible()
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+        process.stdout.close()

@@ -78,6 +78,12 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], help="one setting; wins over --config"
     )
+    parser.add_argument(
+        "--ui", metavar="HOST:PORT", help="also serve the inspector's page, for example 127.0.0.1:8080"
+    )
+    parser.add_argument(
+        "--ui-token", metavar="TOKEN", help="needed if --ui is no loopback address; default: made up"
+    )
     parser.set_defaults(run="oncelog.cli.serve:serve")
 
 
@@ -319,9 +325,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
 
 
 def _sim(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Run the broker on a virtual clock, disk and network under faults. The same seed gives the same run, bit for bit."
-    )
+    parser.description = "Run the broker on a virtual clock, disk and network under faults. The same seed gives the same run, bit for bit."
     parser.add_argument("seed", metavar="SEED", nargs="?", type=_not_negative, help="one seed, told in full")
     parser.add_argument("--seeds", metavar="A..B", type=_seeds, help="all seeds from A to B")
     parser.add_argument(

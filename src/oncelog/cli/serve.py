@@ -4,11 +4,15 @@ import argparse
 import logging
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.properties import read_pairs, read_properties
 from oncelog.client.address import Address, parse_address
 from oncelog.errors import BadConfig
+
+if TYPE_CHECKING:
+    from oncelog.cli.ui import BesidePage
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, str]:
@@ -45,6 +49,7 @@ def serve(options: argparse.Namespace) -> int:
     from oncelog.server.main import Options
     from oncelog.server.main import serve as run_server
 
+    page = None if options.ui is None else _page(options)
     try:
         return run_server(
             Options(
@@ -55,14 +60,23 @@ def serve(options: argparse.Namespace) -> int:
                 data_dir=options.data_dir,
                 settings=settings,
             ),
-            on_ready=_ready,
+            on_ready=_ready if page is None else page.ready,
         )
     except BadConfig as fault:
         raise UsageFault(str(fault)) from None
     except OSError as fault:  # the port is taken, or not ours to take
         print(f"oncelog: --listen {listen}: {fault.strerror or fault}", file=sys.stderr)
         return Exit.BAD
+    finally:
+        if page is not None:
+            page.stop()
 
 
 def _ready(host: str, port: int) -> None:
     print(f"oncelog ready on {Address(host, port)}", flush=True)
+
+
+def _page(options: argparse.Namespace) -> "BesidePage":
+    from oncelog.cli.ui import BesidePage
+
+    return BesidePage(_address("--ui", options.ui), options.ui_token, _ready)
