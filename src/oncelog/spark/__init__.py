@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from oncelog.spark.local_session import register, session
+    from oncelog.spark.shuffle import to_topic
+    from oncelog.spark.sink import Sink
     from oncelog.spark.source_plan import lag
 
-__all__ = ["lag", "register", "session"]
+__all__ = ["Sink", "lag", "register", "session", "to_topic"]
 
 # No module here may be called like a function of this list: importing it would hide the function.
 _HOMES: Final = {
+    "Sink": "oncelog.spark.sink",
     "lag": "oncelog.spark.source_plan",
     "register": "oncelog.spark.local_session",
     "session": "oncelog.spark.local_session",
+    "to_topic": "oncelog.spark.shuffle",
 }
 
 

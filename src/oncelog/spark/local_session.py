@@ -3,8 +3,9 @@
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from oncelog.spark.datasource import OncelogDataSource
@@ -49,10 +50,30 @@ def register(spark: SparkSession) -> SparkSession:
 
     The workers' Python must be able to import oncelog: docs/spark.md says how. May be called again.
     """
-    spark.dataSource.register(OncelogDataSource)
+    try:
+        spark.dataSource.register(OncelogDataSource)
+    except AnalysisException as fault:
+        if fault.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+        _register_while_active(spark)
     # Spark refuses to plan a reader that could push filters down as long as this is off.
     spark.conf.set(FILTER_PUSHDOWN, "true")
     return spark
+
+
+def _register_while_active(spark: SparkSession) -> None:
+    """For a session beside another one that has the data source: Spark asks the active session whether the name is taken."""
+    inside: Any = spark
+    sessions = inside._jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(inside._jsparkSession)
+    try:
+        spark.dataSource.register(OncelogDataSource)
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def prepare_environment() -> None:

@@ -280,7 +280,8 @@ class OncelogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._options.max_offsets_per_trigger or LARGEST)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # pyspark's name
-        self._target = self.logs.latest(self.logs.partitions())
+        # Which topics may be missing is not known before the first offset is.
+        self._target = self.logs.latest(self.logs.partitions(lenient=True))
 
     def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802  # pyspark's name
         starts = from_json(start)
@@ -304,9 +305,8 @@ class OncelogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return True
 
     def _ends(self, starts: Offsets) -> dict[TopicPartition, int]:
-        if self._target is not None:
-            return self._target
-        return self.logs.latest(self.logs.partitions(known=starts))
+        partitions = self.logs.partitions(known=starts)
+        return self.logs.latest(partitions) if self._target is None else self._target
 
     def _wait_for_more(self, starts: Offsets, ends: Offsets) -> bool:
         """Whether minOffsetsPerTrigger holds the micro-batch back. AvailableNow has no more to wait for."""

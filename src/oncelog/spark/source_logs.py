@@ -41,34 +41,42 @@ class Logs:
         self._ids: dict[str, bytes] = {}
         self._made_anew: set[str] = set()
         self._partitions: list[TopicPartition] = []
+        self._missing: dict[str, str] = {}
         self._fresh_until = 0.0
 
     def close(self) -> None:
         self._cluster.close()
 
-    def partitions(self, known: Iterable[TopicPartition] = ()) -> list[TopicPartition]:
-        """Those of the subscription that are there. A topic that is not: MissingTopic, unless we read from it before (`known`)."""
-        if time.monotonic() < self._fresh_until:
-            return self._partitions
-        read_before = {each.topic for each in known}
+    def partitions(
+        self, known: Iterable[TopicPartition] = (), *, lenient: bool = False
+    ) -> list[TopicPartition]:
+        """Those of the subscription that are there.
+
+        A topic that is not: MissingTopic, unless we read from it before (`known`) or do not know yet (`lenient`).
+        """
+        if time.monotonic() >= self._fresh_until:
+            self._partitions, self._missing = self._look_patiently()
+            self._fresh_until = time.monotonic() + self._options.metadata_max_age_ms / 1000
+            if not self._partitions and not self._missing:
+                log.warning("no topic fits %s yet", self._options.subscription)
+        if self._missing and not lenient:
+            read_before = {each.topic for each in known}
+            strangers = [why for topic, why in sorted(self._missing.items()) if topic not in read_before]
+            if strangers:
+                raise MissingTopic(
+                    f"{'; '.join(strangers)} ({self._options.subscription} at {self._options.bootstrap})"
+                )
+        return self._partitions
+
+    def _look_patiently(self) -> tuple[list[TopicPartition], dict[str, str]]:
+        """A topic that was made a moment ago may not have come round to all brokers."""
         found, missing = self._patiently(self._look)
-        for _ in range(
-            self._options.retries if missing else 0
-        ):  # a new topic may not have come round to all brokers
-            time.sleep(self._options.retry_interval_ms / 1000)
-            found, missing = self._patiently(self._look)
+        for _ in range(self._options.retries):
             if not missing:
                 break
-        strangers = [why for topic, why in sorted(missing.items()) if topic not in read_before]
-        if strangers:
-            raise MissingTopic(
-                f"{'; '.join(strangers)} ({self._options.subscription} at {self._options.bootstrap})"
-            )
-        if not found and not read_before:
-            log.warning("no topic fits %s yet", self._options.subscription)
-        self._partitions = found
-        self._fresh_until = time.monotonic() + self._options.metadata_max_age_ms / 1000
-        return found
+            time.sleep(self._options.retry_interval_ms / 1000)
+            found, missing = self._patiently(self._look)
+        return found, missing
 
     def _look(self) -> tuple[list[TopicPartition], dict[str, str]]:
         """What is there, and by topic what is not."""
