@@ -53,6 +53,11 @@ def api_of(request: Message) -> Api:
     return _BY_MODULE[type(request).__module__.rpartition(".")[2]]
 
 
+def _is_alert(fault: OSError) -> bool:
+    ended = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+    return isinstance(fault, ssl.SSLError) and not isinstance(fault, ended)
+
+
 class Connection:
     """Opens when first used and again after a fault. A fault closes it: half an answer is never read as the next one."""
 
@@ -416,11 +421,23 @@ class Connection:
 
     def _broke(self, asked: str, fault: OSError) -> Unreachable | AuthenticationFailed:
         """Closes; gives what to raise."""
+        alert = None if self._proven else self._tls_alert(fault)
         self.close()
-        if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError) and not self._proven:
-            # TLS 1.3: a client's certificate is refused after the handshake.
-            return AuthenticationFailed(f"{asked}: {self} ended TLS: {fault.reason or fault}")
+        if alert is not None:
+            return AuthenticationFailed(f"{asked}: {self} ended TLS: {alert}")
         return Unreachable(f"{asked}: connection to {self} broke: {fault.strerror or fault}")
+
+    def _tls_alert(self, fault: OSError) -> str | None:
+        """Why a broker ended TLS before it ever answered: a client's certificate, for one, is refused after the handshake
+        (TLS 1.3). A write may break before the reason is read.
+        """
+        try:
+            if isinstance(self._socket, ssl.SSLSocket) and not _is_alert(fault):
+                self._socket.settimeout(0.5)
+                self._socket.recv(1)
+        except OSError as later:
+            fault = later
+        return str(fault.reason or fault) if isinstance(fault, ssl.SSLError) and _is_alert(fault) else None
 
     def _read_frame(self, asked: str, deadline: float) -> bytearray | None:
         head = self._read(asked, 4, deadline)
