@@ -1,12 +1,13 @@
 """Named places of the sink at which a test lets things go wrong. A testing seam: one look at the environment, nothing more, when off.
 
-ONCELOG_SPARK_FAULT=POINT:ACTION[:NTH]   at the NTH passage of POINT (the first), counted over all processes and restarts
-ONCELOG_SPARK_FAULT_DIR=DIRECTORY        where the passages are counted; `driver` and `broker` hold process ids, one per line
+ONCELOG_SPARK_FAULT=POINT:ACTION[:NTH],...  at the NTH (first) passage of POINT, counted over all processes and restarts
+ONCELOG_SPARK_FAULT_DIR=DIRECTORY           where passages are counted; its files `driver` and `broker` hold process ids
 """
 
 import fcntl
 import os
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -37,11 +38,45 @@ class Injected(OncelogError):
     """A fault that a test has asked for."""
 
 
+def is_armed() -> bool:
+    return bool(os.environ.get(FAULT))
+
+
 def reach(point: str) -> None:
     """Called by the sink at each point."""
     asked = os.environ.get(FAULT)
-    if asked:
-        _Armed(asked, Path(os.environ[DIRECTORY])).reach(point)
+    if not asked:
+        return
+    directory = Path(os.environ[DIRECTORY])
+    passage = _count(directory / f"{point}.passed")
+    for each in read_faults(asked):
+        if (each.point, each.nth) == (point, passage):
+            (directory / f"{point}.{passage}.fired").touch()
+            _ACTIONS[each.action](point, directory)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    point: str
+    action: str
+    nth: int
+
+    def __str__(self) -> str:
+        return f"{self.point}:{self.action}:{self.nth}"
+
+
+def read_faults(asked: str) -> list[Fault]:
+    """ValueError if it is not POINT:ACTION[:NTH], with commas."""
+    found: list[Fault] = []
+    for word in asked.split(","):
+        point, _, rest = word.strip().partition(":")
+        action, _, nth = rest.partition(":")
+        if point not in POINTS or action not in ACTIONS or not (nth or "1").isdecimal():
+            raise ValueError(
+                f"{FAULT}: wanted POINT:ACTION[:NTH] of {', '.join(POINTS)} and {', '.join(ACTIONS)}, found {word!r}"
+            )
+        found.append(Fault(point, action, int(nth or 1)))
+    return found
 
 
 def enter_task() -> None:
@@ -52,50 +87,52 @@ def enter_task() -> None:
         (folder / str(_executor_of(os.getpid()))).touch()
 
 
-class _Armed:
-    def __init__(self, asked: str, directory: Path) -> None:
-        self.point, _, rest = asked.partition(":")
-        self.action, _, nth = rest.partition(":")
-        self.nth = int(nth or 1)
-        self.directory = directory
-        if self.point not in POINTS or self.action not in ACTIONS:
-            raise Injected(f"{FAULT}: wanted POINT:ACTION[:NTH] of {POINTS} and {ACTIONS}, found {asked!r}")
+def _count(path: Path) -> int:
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # ends with the file
+        file.write(".")
+        file.flush()
+        return os.fstat(file.fileno()).st_size
 
-    def reach(self, point: str) -> None:
-        if point == self.point and self._count(point) == self.nth:
-            (self.directory / f"{point}.fired").touch()
-            getattr(self, f"_{self.action}")()
 
-    def _count(self, point: str) -> int:
-        with (self.directory / f"{point}.passed").open("a+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # ends with the file
-            file.write(".")
-            file.flush()
-            return file.tell()
+def _raise(point: str, _: Path) -> None:
+    raise Injected(f"fault at {point}, asked for by {FAULT}")
 
-    def _raise(self) -> None:
-        raise Injected(f"fault at {self.point}, asked for by {FAULT}")
 
-    def _kill_worker(self) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
+def _kill_worker(_point: str, _directory: Path) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
-    def _kill_executor(self) -> None:
-        for file in (self.directory / "executors").iterdir():
-            _kill(int(file.name))
-            file.unlink()
-        if self.point in (MID_TASK, AFTER_FLUSH):
-            self._kill_worker()
 
-    def _kill_driver(self) -> None:
-        self._kill_all("driver")
-        self._kill_worker()
+def _kill_executor(point: str, directory: Path) -> None:
+    for file in (directory / "executors").iterdir():
+        _kill(int(file.name))
+        file.unlink()
+    if point in (MID_TASK, AFTER_FLUSH):
+        _kill_worker(point, directory)
 
-    def _kill_broker(self) -> None:
-        self._kill_all("broker")
 
-    def _kill_all(self, name: str) -> None:
-        for line in (self.directory / name).read_text().split():
-            _kill(int(line))
+def _kill_driver(point: str, directory: Path) -> None:
+    _kill_named(directory / "driver")
+    _kill_worker(point, directory)
+
+
+def _kill_broker(_: str, directory: Path) -> None:
+    _kill_named(directory / "broker")
+
+
+_ACTIONS: Final = {
+    RAISE: _raise,
+    KILL_WORKER: _kill_worker,
+    KILL_EXECUTOR: _kill_executor,
+    KILL_DRIVER: _kill_driver,
+    KILL_BROKER: _kill_broker,
+}
+assert tuple(_ACTIONS) == ACTIONS
+
+
+def _kill_named(path: Path) -> None:
+    for word in path.read_text().split():
+        _kill(int(word))
 
 
 def _kill(process_id: int) -> None:

@@ -18,10 +18,12 @@ def taken_over(cluster: Cluster, options: SinkOptions, mine: Producer, fault: Fe
     """The fault, with what the cluster knows about who came after us."""
     name = options.transactional_id
     known = _ask_oncelog(cluster, name, options) or _ask_kafka(cluster, name, options)
-    return TakenOver(
-        f"transactional id {name!r}: this query's producer {mine} was fenced. {known}. Nothing of this micro-batch is visible "
-        f"unless it was committed before; a restart would tell. ({fault})"
+    fate = (
+        "Whether its last commit went in is not known; a restart will find out"
+        if fault.in_doubt
+        else "Nothing of this micro-batch is visible"
     )
+    return TakenOver(f"transactional id {name!r}: producer {mine} of this query was fenced. {known}. {fate}. ({fault})")
 
 
 def _ask_oncelog(cluster: Cluster, name: str, options: SinkOptions) -> str | None:

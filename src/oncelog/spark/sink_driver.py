@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import Final, Self
 
 from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker, TransactionFault
+from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker
 from oncelog.client.transactional import TransactionalId, TransactionProtocol
 from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
@@ -79,14 +80,16 @@ class SinkDriver:
 
     # Open
 
-    def open(self, query_id: str | None) -> Opened:
+    def open(self, query_id: str | None, *, is_known: bool = True) -> Opened:
         """InitProducerId first, then the last marker: in this order nobody can add one in between.
 
         Before both, a look without consequences: a query that has to be refused must not fence the one that is right.
+        `is_known`: whether None means a df.write; otherwise tasks will know the query, and judge.
         """
         if self.options.topic is not None:
             existing_topic(self._cluster, self.options.topic, "option topic")
-        check_owner(query_id, peek_marker(self._cluster, self.options), self.options)
+        if is_known:
+            check_owner(query_id, peek_marker(self._cluster, self.options), self.options)
         try:
             producer = self._id.init()
         except RefusedByBroker as fault:
@@ -115,7 +118,7 @@ class SinkDriver:
         except Fenced as fault:
             raise taken_over(self._cluster, self.options, fault.producer, fault) from fault
         except BaseException as fault:
-            if not (isinstance(fault, TransactionFault) and fault.in_doubt):
+            if not (isinstance(fault, ClientFault) and fault.in_doubt):
                 self.abort(reports)
             raise
 
@@ -203,7 +206,7 @@ class SinkDriver:
         if home in written:
             raise SinkRefused(f"option markerTopic: rows were written to {home}, which is for markers only")
         batch = build_batch(
-            [NewRecord(self._id_name.encode(), marker.text().encode())],
+            [NewRecord(self._id_name.encode(), marker.text().encode(), int(time.time() * 1000))],
             producer_id=opened.producer.id,
             producer_epoch=opened.producer.epoch,
             base_sequence=0,

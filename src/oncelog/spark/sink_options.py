@@ -50,6 +50,7 @@ class SinkOptions:
     client_id: str | None = None
     codec: str = "none"
     batch_bytes: int = 262_144
+    request_bytes: int = 1_048_576
     transaction_timeout_ms: int = 900_000
     delivery_timeout_ms: int = 120_000
     request_timeout_ms: int = 30_000
@@ -60,7 +61,7 @@ class SinkOptions:
 _TAKEN: Final = frozenset(
     """
     kafka.buffer.memory kafka.connections.max.idle.ms kafka.key.serializer kafka.linger.ms kafka.max.block.ms
-    kafka.max.in.flight.requests.per.connection kafka.max.request.size kafka.metadata.max.age.ms kafka.receive.buffer.bytes
+    kafka.max.in.flight.requests.per.connection kafka.metadata.max.age.ms kafka.receive.buffer.bytes
     kafka.reconnect.backoff.max.ms kafka.reconnect.backoff.ms kafka.retries kafka.retry.backoff.ms kafka.send.buffer.bytes
     kafka.value.serializer
     """.split()
@@ -68,7 +69,7 @@ _TAKEN: Final = frozenset(
 _OURS: Final = frozenset(
     """
     kafka.acks kafka.batch.size kafka.bootstrap.servers kafka.client.id kafka.compression.type kafka.delivery.timeout.ms
-    kafka.enable.idempotence kafka.request.timeout.ms kafka.transaction.timeout.ms
+    kafka.enable.idempotence kafka.max.request.size kafka.request.timeout.ms kafka.transaction.timeout.ms
     """.split()
 )
 _SECURITY: Final = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
@@ -114,6 +115,7 @@ def read_options(given: Mapping[str, str]) -> SinkOptions:
         client_id=_text(options, "kafka.client.id"),
         codec=_one_of(options, "kafka.compression.type", CODECS) or "none",
         batch_bytes=_number(options, "kafka.batch.size", 262_144, least=1, most=BATCH_LIMIT_BYTES),
+        request_bytes=_number(options, "kafka.max.request.size", 1_048_576),
         transaction_timeout_ms=_number(options, "kafka.transaction.timeout.ms", 900_000),
         delivery_timeout_ms=_number(options, "kafka.delivery.timeout.ms", 120_000),
         request_timeout_ms=_number(options, "kafka.request.timeout.ms", 30_000),

@@ -14,6 +14,7 @@ from oncelog.spark.sink_options import SinkFailed, SinkOptions, SinkRefused, Tak
 HELPER: Final = "oncelog.spark.to_topic(df, ...)"
 MARKER_FORMAT: Final = 1
 NO_LEADER_EPOCH: Final = -1
+FIRST_ROWS_LIMIT: Final = 251  # a prime: attempt ids often differ by round numbers
 
 
 # Progress
@@ -194,6 +195,16 @@ def check_attempt(task: Task) -> None:
         )
 
 
+def rows_of_first_batch(task: Task, rows: int) -> int:
+    """How many rows go into the first record batch of a partition: another number for another attempt.
+
+    A broker takes a batch for a repetition if its sequences are those of one it has. Two attempts of one task that write at the
+    same time (Spark runs a stage again after a lost shuffle file, and does not say so) would be taken for one another, and rows
+    would be lost. Of batches with other bounds the second is out of order, and is refused.
+    """
+    return 1 + task.attempt_id % min(rows, FIRST_ROWS_LIMIT)
+
+
 _FAULTS: Final = {
     Failure.REFUSED: SinkRefused,
     Failure.TAKEN_OVER: TakenOver,
@@ -228,9 +239,9 @@ def check_reports(job: Job, reports: Sequence[Report | None]) -> tuple[Opened, d
     return opened, counts
 
 
-def two_writers(partition: TopicPartition, found: str) -> SinkRefused:
+def two_writers(partition: TopicPartition | None, found: str) -> SinkRefused:
     return SinkRefused(
-        f"{partition}: wanted one task that writes this partition, found {found}. The sequence numbers of a "
+        f"{partition or 'a partition'}: wanted one task that writes this partition, found {found}. The sequence numbers of a "
         f"transaction belong to a partition, so each may have one writer only: use {HELPER}, which shuffles the rows "
         "by topic and partition. The micro-batch was aborted"
     )

@@ -1,0 +1,235 @@
+"""A task's half of the sink: writes its rows into the transaction that the driver opened, and says how many went where."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from oncelog.client.admin import LATEST, Admin
+from oncelog.client.batch_writer import BatchWriter
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker
+from oncelog.client.transactional import TransactionalId
+from oncelog.errors import ErrorCode
+from oncelog.model import TopicPartition
+from oncelog.spark import fault_points
+from oncelog.spark.arrow import RecordBatch, pa, pc
+from oncelog.spark.encode import BadRows, Encoder, split_by_partition
+from oncelog.spark.fencing import taken_over
+from oncelog.spark.hashing import partition_of
+from oncelog.spark.progress import existing_topic
+from oncelog.spark.sink_driver import connect
+from oncelog.spark.sink_options import SinkFailed, SinkOptions, SinkRefused, TakenOver
+from oncelog.spark.sink_plan import (
+    Failure,
+    Opened,
+    Report,
+    Task,
+    Verdict,
+    check_attempt,
+    judge,
+    rows_of_first_batch,
+    two_writers,
+)
+
+ResultT = TypeVar("ResultT")
+
+# Answers that the same rows would get again.
+BAD_INPUT: Final = frozenset(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    }
+)
+
+
+def check_columns(names: Sequence[str], options: SinkOptions) -> None:
+    """Before anything is opened. Columns that the sink does not know are passed over, as by Spark's own."""
+    if "value" not in names:
+        raise SinkRefused(f"wanted a column `value`, found {', '.join(names)}")
+    if options.topic is None and "topic" not in names:
+        raise SinkRefused(f"wanted an option topic or a column `topic`, found columns {', '.join(names)}")
+
+
+def write_rows(options: SinkOptions, opened: Opened, task: Task, batches: Iterator[RecordBatch]) -> Report:
+    """What a task does with its rows. Faults that we know are reported, not raised (see Report)."""
+    fault_points.enter_task()
+    verdict = Verdict.WRITE
+    with connect(options) as cluster:
+        try:
+            verdict = judge(task.job, opened.last, options)
+            if verdict is Verdict.SKIP:
+                for _ in batches:  # operators upstream must see their rows
+                    pass
+                return Report(task, opened, verdict, {})
+            check_attempt(task)
+            with _Part(options, opened, task, cluster) as part:
+                return Report(task, opened, verdict, part.write(batches))
+        except (ClientFault, SinkRefused, SinkFailed) as fault:
+            failure, said = _explain(fault, cluster, options, opened)
+            return Report(task, opened, verdict, {}, failure, f"{task}: {said}")
+
+
+def _explain(fault: Exception, cluster: Cluster, options: SinkOptions, opened: Opened) -> tuple[Failure, str]:
+    if isinstance(fault, Fenced):
+        fault = taken_over(cluster, options, opened.producer, fault)
+    if isinstance(fault, TakenOver):
+        return Failure.TAKEN_OVER, str(fault)
+    if isinstance(fault, SinkRefused) or (isinstance(fault, RefusedByBroker) and fault.error in BAD_INPUT):
+        return Failure.REFUSED, str(fault)
+    return Failure.FAILED, str(fault)
+
+
+class _Part:
+    """One task's part of a transaction."""
+
+    def __init__(self, options: SinkOptions, opened: Opened, task: Task, cluster: Cluster) -> None:
+        self._options = options
+        self._opened = opened
+        self._task = task
+        self._cluster = cluster
+        self._id = TransactionalId(
+            cluster,
+            options.transactional_id,
+            timeout_ms=options.transaction_timeout_ms,
+            deadline_ms=options.delivery_timeout_ms,
+            protocol=opened.protocol,
+        )
+        self._writer = BatchWriter(
+            cluster,
+            options.transactional_id,
+            opened.producer,
+            protocol=opened.protocol,
+            timeout_ms=options.delivery_timeout_ms,
+            request_limit_bytes=options.request_bytes,
+        )
+        self._encoders: dict[TopicPartition, Encoder] = {}
+        self._ends: dict[TopicPartition, int] = {}  # where each partition ended before our first batch
+        self._written: dict[TopicPartition, int] = {}
+        self._rows = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+    def write(self, batches: Iterable[RecordBatch]) -> dict[TopicPartition, int]:
+        """Acknowledged records by partition, when all are."""
+        for batch in batches:
+            placed = place_rows(batch, self._options, self._partitions_of, self._rows)
+            self._rows += batch.num_rows
+            self._begin(placed.keys() - self._ends.keys())
+            for where, rows in placed.items():
+                self._send(where, rows)
+            if placed and fault_points.is_armed():
+                self._flush()
+                fault_points.reach(fault_points.MID_TASK)
+        self._flush()
+        fault_points.reach(fault_points.AFTER_FLUSH)
+        return self._written
+
+    def _partitions_of(self, topic: str) -> int:
+        return len(existing_topic(self._cluster, topic, "column topic"))
+
+    def _begin(self, partitions: Set[TopicPartition]) -> None:
+        """Partitions that this task writes for the first time."""
+        if not partitions:
+            return
+        self._id.add_partitions(self._opened.producer, partitions)
+        ends = Admin(self._cluster).offsets_at(dict.fromkeys(partitions, LATEST))
+        for where in partitions:
+            self._ends[where] = ends[where].offset
+            self._written[where] = 0
+            self._encoders[where] = Encoder(
+                self._opened.producer,
+                True,
+                self._options.codec,
+                self._options.batch_bytes,
+                now_ms,
+                request_limit_bytes=self._options.request_bytes,
+            )
+
+    def _send(self, where: TopicPartition, rows: RecordBatch) -> None:
+        """The first batch of a partition has a size of this attempt's own (see rows_of_first_batch)."""
+        first = 0 if self._written[where] else rows_of_first_batch(self._task, rows.num_rows)
+        for some in (rows.slice(0, first), rows.slice(first)):
+            try:
+                sealed = self._encoders[where].add(some)
+            except BadRows as fault:
+                raise SinkRefused(f"{where}: {fault}") from fault
+            for each in sealed:
+                self._guarded(lambda each=each: self._writer.write(where, each))
+        self._written[where] += rows.num_rows
+
+    def _flush(self) -> None:
+        """The duplicate guard: an offset below the old end of the partition is the answer to a batch that had been there, from
+        another writer with our producer and our sequences. The broker takes ours for a repetition of it and drops it.
+        """
+        for where, bases in self._guarded(self._writer.flush).items():
+            if bases[0] < self._ends[where]:
+                raise two_writers(where, f"another that had written offset {bases[0]} before this one began")
+
+    def _guarded(self, do: Callable[[], ResultT]) -> ResultT:
+        try:
+            return do()
+        except RefusedByBroker as fault:
+            if fault.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                raise two_writers(None, f"another with the same sequence numbers ({fault})") from fault
+            raise
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def place_rows(
+    batch: RecordBatch, options: SinkOptions, partitions_of: Callable[[str], int], first_row: int = 0
+) -> dict[TopicPartition, RecordBatch]:
+    """The rows by topic and partition, in their order. SinkRefused names the row that has no place."""
+    if not batch.num_rows:
+        return {}
+    if options.topic is not None:
+        return _place_in_topic(batch, options.topic, partitions_of(options.topic), first_row)
+    topics = batch.column("topic")
+    if topics.null_count:
+        row = topics.is_null().index(True).as_py()
+        raise SinkRefused(f"row {first_row + row} of the task: wanted a topic, found null")
+    placed: dict[TopicPartition, RecordBatch] = {}
+    for topic in topics.unique().to_pylist():
+        mine = batch.filter(pc.equal(topics, topic))
+        placed |= _place_in_topic(mine, topic, partitions_of(topic), first_row)
+    return placed
+
+
+def _place_in_topic(
+    rows: RecordBatch, topic: str, count: int, first_row: int
+) -> dict[TopicPartition, RecordBatch]:
+    keys = rows.column("key") if "key" in rows.schema.names else pa.nulls(rows.num_rows, pa.binary())
+    if "partition" not in rows.schema.names:
+        where = partition_of(keys, count, first_row=first_row)
+    else:
+        wanted = rows.column("partition")
+        if not pa.types.is_integer(wanted.type):
+            raise SinkRefused(f"column partition: wanted whole numbers, found {wanted.type}")
+        where = wanted
+        if wanted.null_count:
+            where = pc.coalesce(
+                wanted, pa.array(partition_of(keys, count, first_row=first_row), type=wanted.type)
+            )
+        strange = pc.or_(pc.less(where, 0), pc.greater_equal(where, count))
+        if pc.any(strange).as_py():
+            found = pc.filter(where, strange)[0].as_py()
+            raise SinkRefused(
+                f"column partition: topic {topic!r} has partitions 0 to {count - 1}, found {found}"
+            )
+    return {TopicPartition(topic, each): some for each, some in split_by_partition(rows, where).items()}
