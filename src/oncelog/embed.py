@@ -18,6 +18,7 @@ from oncelog.model import TopicPartition
 if TYPE_CHECKING:
     from oncelog.broker.faults import Armed
     from oncelog.client.easy import ReadRecord
+    from oncelog.inspect.timeline import Timeline
     from oncelog.server.loop import SystemClock
     from oncelog.server.main import Server
 
@@ -68,6 +69,26 @@ class Fault:
     def resume(self) -> None:
         """Lets what is paused or held go on."""
         self._broker.run(lambda _: self._armed.resume())
+
+
+class Transactions:
+    """One transactional id of an embedded broker, seen from outside: over the wire, as `oncelog txn` sees it."""
+
+    def __init__(self, broker: "Broker", transactional_id: str) -> None:
+        self._broker = broker
+        self.transactional_id = transactional_id
+
+    def timeline(self, *, last: int | None = None) -> "Timeline":
+        """States, batches and markers of its transactions as the logs hold them; `last`: only so many from the end."""
+        from oncelog.client.cluster import Cluster
+        from oncelog.inspect.replay import events, history, transactions
+        from oncelog.inspect.timeline import timeline
+
+        with Cluster(self._broker.bootstrap) as cluster:
+            found = transactions(self.transactional_id, history(cluster, self.transactional_id))
+            chosen = found if last is None else found[-last:]
+            told = [one for each in chosen for one in events(cluster, each)]
+        return timeline(self.transactional_id, told)
 
 
 class Broker:
@@ -181,6 +202,10 @@ class Broker:
     @property
     def is_running(self) -> bool:
         return self._server is not None
+
+    def txn(self, transactional_id: str) -> "Transactions":
+        """What a transactional id did here: `broker.txn("refunds-1").timeline()`, a table in a terminal, lanes in Jupyter."""
+        return Transactions(self, transactional_id)
 
     def fail(self, *, at: str, transactional_id: str | None = None) -> Fault:
         """Kills the broker when a transaction next reaches a protocol state, for example at="after_prepare_commit".

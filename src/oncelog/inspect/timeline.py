@@ -14,6 +14,13 @@ BOX_HEIGHT: Final = 22
 NAME_WIDTH: Final = 150
 WIDTH: Final = 1080
 TEXT_WIDTH: Final = 6.4  # of one character in the boxes
+NOTEBOOK_STYLE: Final = (
+    "svg.lanes{font:11px monospace;background:#fff;color:#1d2127}svg.lanes .rule{stroke:#e3e0d8}"
+    "svg.lanes rect{fill:#c3d0ef;stroke:#2457c5}svg.lanes .state rect{fill:#d5ccec;stroke:#6b4fbb}"
+    "svg.lanes .batch rect{fill:#e9d3ac;stroke:#b7791f}svg.lanes .commit rect{fill:#1f8a5b;stroke:#1f8a5b}"
+    "svg.lanes .abort rect{fill:#c0392b;stroke:#c0392b}svg.lanes .pinned rect{fill:#f4e8d3;stroke:#b7791f}"
+    "svg.lanes .refused rect{fill:#eecac6;stroke:#c0392b}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +64,12 @@ class Timeline:
         return [_row(each, begin) for each in self.events]
 
     def svg(self) -> str:
-        """A drawing that needs no script and asks nobody; colours come from the page, with defaults of its own."""
+        """A drawing that needs no script and asks nobody. Its colours are the page's; see NOTEBOOK_STYLE."""
         return _svg(self)
 
     def _repr_html_(self) -> str:
-        return self.svg()
+        """For notebooks, which know nothing of the page's style."""
+        return f"<style>{NOTEBOOK_STYLE}</style>{self.svg()}"
 
     def __str__(self) -> str:
         rows = [["TIME", "LANE", "WHAT", "TOOK", "BYTES", "ERROR", "MORE"], *self.text()]
