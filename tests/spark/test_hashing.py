@@ -82,6 +82,14 @@ def test_rows_without_a_key_go_round_by_their_number() -> None:
     assert partition_of(column, 3, first_row=2).tolist() == [2, partition_of_key(b"", 3), 1, 2]
 
 
+def test_a_null_hashes_as_an_empty_key_whatever_bytes_it_hides() -> None:
+    hidden = pa.Array.from_buffers(
+        pa.binary(), 2, [pa.py_buffer(b"\x01"), *binary([b"a", b"bc"]).buffers()[1:]]
+    )
+    assert hidden.to_pylist() == [b"a", None]
+    assert murmur2_array(hidden).tolist() == [murmur2(b"a"), murmur2(b"")]
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.large_string(), pa.binary_view()])
 def test_other_columns_of_bytes(kind: Any) -> None:
     column = pa.array([b"21", None, b"foobar"], pa.binary()).cast(kind)

@@ -67,15 +67,11 @@ COLUMNS: Final[Mapping[str, Any]] = {
     "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
 }
 
-CHUNK_BYTES: Final = (
-    4 * 1024 * 1024
-)  # of plain records in one Arrow batch, unless a single record batch has more
+CHUNK_BYTES: Final = 8 * 1024 * 1024  # of records in one Arrow batch, unless a single record batch has more
 LONGEST_VARINT: Final = 4  # bytes: what needs five goes one by one, where its 32 bits are checked
 LONGEST_VARLONG: Final = 8
 FEWEST_ROWS: Final = 16  # with fewer rows that still have headers a plain loop is faster
-SAFE_MILLIS: Final = (
-    1 << 52
-)  # beyond it a time in microseconds, or the sum with a delta, might not fit into 64 bits
+SAFE_MILLIS: Final = 1 << 52  # beyond it microseconds, or the sum with a delta, might need more than 64 bits
 LAST_MILLIS: Final = (2**63 - 1) // 1000
 
 _LENGTH_AND_MAGIC: Final = struct.Struct(">i4xb")
@@ -421,7 +417,9 @@ def binary_column(memory: Any, at: Positions, size: Positions) -> Array:
     bounds[0::2] = at
     np.add(at, np.maximum(size, 0), out=bounds[1::2], casting="unsafe")
     both = pa.Array.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(bounds), memory])
-    kept = both.take(pa.array(np.arange(0, 2 * count, 2)))
+    wanted = np.zeros(2 * count - 1, np.bool_)
+    wanted[::2] = True
+    kept = both.filter(pa.array(wanted))
     null = size < 0
     if not null.any():
         return kept

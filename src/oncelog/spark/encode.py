@@ -76,6 +76,7 @@ class Encoder:
     """Seals the batches of ONE topic-partition: their sequences follow each other from call to call, from 0 on.
 
     producer           whose batches they are; None: neither idempotent nor transactional
+    codec              none, gzip, snappy, lz4 or zstd; a batch that it would make larger stays as it is
     batch_limit_bytes  how large a batch may be before compression. A record that is larger gets a batch of its own: whether that
                        is too large is for the broker to say
     now_ms             the time of rows that have none
@@ -99,7 +100,7 @@ class Encoder:
             raise ValueError("a transactional batch needs a producer")
         self._producer = producer
         self._codec = CODECS[codec]
-        self._attributes = self._codec | (TRANSACTIONAL if transactional else 0)
+        self._attributes = TRANSACTIONAL if transactional else 0
         self._limit_bytes = batch_limit_bytes - HEADER_BYTES
         self._request_limit_bytes = request_limit_bytes
         self._now_ms = now_ms
@@ -147,7 +148,11 @@ class Encoder:
         ]
 
     def _batch(self, records: npt.NDArray[np.uint8], count: int, base_time: int, max_time: int) -> bytes:
-        payload = compress(self._codec, records.tobytes()) if self._codec else records
+        payload, attributes = records, self._attributes
+        if self._codec:
+            packed = compress(self._codec, records.tobytes())
+            if len(packed) < records.size:  # or the limit would not hold for what cannot be compressed
+                payload, attributes = packed, attributes | self._codec
         producer = self._producer
         sequence = -1
         if producer is not None:
@@ -155,7 +160,7 @@ class Encoder:
         head = bytearray(HEADER_BYTES)
         HEADER.pack_into(
             head, 0,
-            0, HEADER_BYTES - LENGTH_OVERHEAD_BYTES + len(payload), -1, MAGIC, 0, self._attributes, count - 1, base_time,
+            0, HEADER_BYTES - LENGTH_OVERHEAD_BYTES + len(payload), -1, MAGIC, 0, attributes, count - 1, base_time,
             max_time, -1 if producer is None else producer.id, -1 if producer is None else producer.epoch, sequence, count,
         )  # fmt: skip
         crc = _extend_crc(_extend_crc(0, bytes(head[CRC_FROM:])), payload)

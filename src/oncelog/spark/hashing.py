@@ -104,8 +104,9 @@ def crc32_array(keys: Array) -> Hashes:
         state[:keys_left] = _CRC_TABLE[(some ^ memory[at[:keys_left] + byte]) & 0xFF] ^ some >> np.uint32(8)
     hashes = np.empty_like(state)
     hashes[order] = ~state
+    view = memory.data
     for row in np.flatnonzero(long).tolist():
-        hashes[row] = zlib.crc32(memory[bounds[row] : bounds[row + 1]].tobytes())
+        hashes[row] = zlib.crc32(view[bounds[row] : bounds[row + 1]])
     return hashes
 
 

@@ -2,12 +2,13 @@
 
 A record says its length and nothing says where the next one is, so a walk goes from record to record. It is made wide: many
 lanes walk at once, one numpy step for one record of each. Every batch begins a lane, and large batches get more of them by
-guessing: every 32 records or so we look for bytes that read like three records with consecutive offsets. A guess need not be
+guessing: every so many records we look for bytes that read like three records with consecutive offsets. A guess need not be
 right, for the result is proved: each record must end where the next begins, the last where its batch ends, and there must be as
 many as the batch says. A batch whose proof fails is walked again one record at a time, which is also who refuses it.
 """
 
 from collections.abc import Iterator
+from math import isqrt
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,9 @@ Plain = npt.NDArray[np.uint8]
 Positions = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
-LANE_RECORDS: Final = 32
+SHORTEST_LANE_RECORDS: Final = 16
+STEP_COST: Final = 2500  # of one step, whatever the number of lanes; in the time that it takes to search a byte for a guess
+WINDOW_COST: Final = 300  # of one guess, whatever the size of its window
 BLOCK_STEPS: Final = 16
 FEWEST_LANES: Final = 24  # with fewer a plain loop is as fast
 FEWEST_RECORDS: Final = 192
@@ -160,19 +163,23 @@ def _unproved(
 def _lanes(
     reader: Reader, begins: Positions, ends: Positions, counts: Positions
 ) -> tuple[Positions, Positions]:
-    """From where to where each lane walks."""
-    more = counts // LANE_RECORDS - 1
+    """From where to where each lane walks. A step of all lanes costs something even if there are few of them, a guess takes time
+    by the size of its window: the most lanes that are worth it grow with the square root of the number of records.
+    """
+    many = int(counts.sum())
+    window = int((ends - begins).sum()) * 3 // (2 * many) + 16
+    every = max(SHORTEST_LANE_RECORDS, isqrt(many * (window + WINDOW_COST) // STEP_COST))
+    more = counts // every - 1
     np.maximum(more, 0, out=more)
     batch = np.repeat(np.arange(counts.size), more)
     ordinal = np.arange(1, batch.size + 1) - np.repeat(np.cumsum(more) - more, more)
     marks = begins[batch] + (ends - begins)[batch] * ordinal // (more[batch] + 1)
-    window = int((ends - begins).sum()) * 3 // (2 * int(counts.sum())) + 16
     inside = marks + window <= ends[batch]
     batch, marks = batch[inside], marks[inside]
     delta = (
         counts[batch] * ordinal[inside] // (more[batch] + 1)
     )  # of a record at this mark, if all were of one size
-    guesses = _guesses(reader, marks, ends[batch], delta, counts[batch] // 4 + LANE_RECORDS, window)
+    guesses = _guesses(reader, marks, ends[batch], delta, counts[batch] // 4 + every, window)
     lanes = np.sort(np.concatenate((begins, guesses)))
     limits = np.append(lanes[1:], ends[-1])
     np.minimum(limits, ends[np.searchsorted(begins, lanes, side="right") - 1], out=limits)
