@@ -1,5 +1,7 @@
 """Bugs that the simulator found, each as small as it can be told. docs/reliability.md has them with their seeds."""
 
+import pytest
+
 from oncelog.engine.memory import MemoryDisk, MemoryFile
 from tests.classic_world import World
 
@@ -34,3 +36,29 @@ def test_seed_74_a_segment_that_begins_at_the_recovery_point_finds_its_predecess
     world.memory.before_change = look
     world.put("y" * 200)
     assert seen == [True, True]
+
+
+def test_scene_takeover_15_a_segment_made_before_a_kill_has_a_durable_name_before_it_is_used() -> None:
+    """Killed between the creation of the first segment and its first batch. The next process took the empty file over
+    and synced what it wrote into it, but never the directory: a power cut then lost the file with all it held."""
+    world = World(durability="power").start()
+    world.topic()
+    made: list[str] = []
+
+    class Killed(BaseException):
+        pass
+
+    def kill(what: str, path: str) -> None:
+        if what == "write" and path.endswith(".log") and made:
+            raise Killed
+        if what == "create" and path.endswith(".log"):
+            made.append(path)
+
+    world.memory.before_change = kill
+    with pytest.raises(Killed):
+        world.put("never written")
+    world.crash("process").start()
+    world.put("acknowledged")
+    assert is_durable(world.memory, made[0])
+    world.crash("power").start()
+    assert list(world.values().values()) == [b"acknowledged"]

@@ -216,6 +216,10 @@ class MemoryDisk:
         if kept == "power":
             self._root.lose_power(self._random)
 
+    def set_dice(self, random: Random) -> None:
+        """Other fates for what is not synced at the next power cuts."""
+        self._random = random
+
     def allow_write(self, path: str, size: int) -> int:
         """How many of the bytes reach the file; raises where the write fails outright."""
         self.check("write", path)

@@ -54,23 +54,18 @@ def quiet() -> Generator[None]:
         logger.setLevel(before)
 
 
-class Story:
-    """One seed."""
+class Stage:
+    """A world with topics, a history that is checked, and an end: faults over, everything at rest, one more cut, a look."""
 
-    def __init__(self, seed: int | str, profile: str = "core", plan: Plan | None = None) -> None:
+    def __init__(self, seed: int | str, profile: str, plan: Plan) -> None:
         self.seed = seed
-        self.plan = draw(seed) if plan is None else plan
+        self.plan = plan
         self.rng = Random(f"story {seed}")
-        self.world = World(
-            seed, self.plan.settings, network=self.plan.network, profile=profile, survives_faults=True
-        )
+        self.world = World(seed, plan.settings, network=plan.network, profile=profile, survives_faults=True)
         self.history = History()
         self.checker = Checker(self.history)
         self.invariants = Invariants(self.world)
         self.counts: Counter[str] = Counter()
-        self._busy = True  # faults may happen
-        self._reading = True
-        self._feeding = 0
 
     def run(self) -> Outcome:
         with quiet():
@@ -91,38 +86,7 @@ class Story:
         return Random(f"{name} {self.seed}")
 
     async def _play(self) -> None:
-        plan, world = self.plan, self.world
-        await self._create_topics()
-        work: list[Task[None]] = []
-        for writer in plan.writers:
-            work.append(world.spawn(self._write(writer, 0), writer.transactional_id))
-            if writer.twin:
-                work.append(world.spawn(self._write(writer, 1), f"{writer.transactional_id} twin"))
-        self._feeding = plan.feeders + plan.plain
-        work += [
-            world.spawn(self._feed(number, idempotent=True), f"feeder {number}")
-            for number in range(plan.feeders)
-        ]
-        if plan.plain:
-            work.append(world.spawn(self._feed(plan.feeders, idempotent=False), "plain feeder"))
-        for index, protocol in enumerate(plan.copiers):
-            work.append(world.spawn(self._copy(f"{IN}-{index}", protocol), f"copier {index}"))
-        others = [world.spawn(self._break_things(), "faults")]
-        others += [world.spawn(self._read(committed), "reader") for committed in (True, False)]
-        if plan.admin:
-            others.append(world.spawn(self._administer(), "admin"))
-        for task in work:
-            await task
-        self._busy = False
-        await others[0]
-        self._calm()
-        self._reading = False
-        for task in others[1:]:
-            await task
-        await self._come_to_rest()
-        self.history.now(Crash(process="broker", kept="power" if plan.power else "process"))
-        self.world.crash("power" if plan.power else "process")
-        await self._look()
+        raise NotImplementedError
 
     def _calm(self) -> None:
         """Faults are over."""
@@ -174,6 +138,83 @@ class Story:
                 if answer.error_code == ErrorCode.NONE:
                     break
                 await session.rest()
+
+    # The end
+
+    async def _finish(self) -> None:
+        """Nobody works any more: what is left must come to rest, and survive."""
+        self._calm()
+        await self._come_to_rest()
+        kept = "power" if self.plan.power else "process"
+        self.history.now(Crash(process="broker", kept=kept))
+        self.world.crash(kept)
+        await self._look()
+
+    async def _come_to_rest(self) -> None:
+        """Liveness: without faults every transaction ends within its timeout and two sweeps."""
+        world = self.world
+        longest = max([writer.timeout_ms for writer in self.plan.writers] + [1_000])
+        jumped = 40_000 if self.plan.clock_jumps else 0  # a clock that was set back makes timeouts longer
+        deadline = world.loop.now_ms + longest + jumped + 2 * SWEEP_MS + 2_000
+        await world.connect()
+        while True:
+            why = self.invariants.unrest()
+            if why is None:
+                return
+            if world.loop.now_ms > deadline:
+                raise Defect(f"not at rest after all faults: {why}")
+            await sleep(world.loop, 50.0)
+
+    async def _look(self) -> None:
+        for committed in (True, False):
+            reader = Reader(self.world, self.history, self.rng, f"last {committed}", committed=committed)
+            for partition in self.plan.partitions:
+                await reader.read_all(partition)
+        session = Session(self.world, self.rng, "last")
+        inputs = [each for each in self.plan.partitions if each.startswith(f"{IN}-")]
+        await fetch_offsets(session, self.history, "last", GROUP, inputs, final=True)
+        self.invariants.at_end()
+
+
+class Story(Stage):
+    """One seed."""
+
+    def __init__(self, seed: int | str, profile: str = "core", plan: Plan | None = None) -> None:
+        super().__init__(seed, profile, draw(seed) if plan is None else plan)
+        self._busy = True  # faults may happen
+        self._reading = True
+        self._feeding = 0
+
+    async def _play(self) -> None:
+        plan, world = self.plan, self.world
+        await self._create_topics()
+        work: list[Task[None]] = []
+        for writer in plan.writers:
+            work.append(world.spawn(self._write(writer, 0), writer.transactional_id))
+            if writer.twin:
+                work.append(world.spawn(self._write(writer, 1), f"{writer.transactional_id} twin"))
+        self._feeding = plan.feeders + plan.plain
+        work += [
+            world.spawn(self._feed(number, idempotent=True), f"feeder {number}")
+            for number in range(plan.feeders)
+        ]
+        if plan.plain:
+            work.append(world.spawn(self._feed(plan.feeders, idempotent=False), "plain feeder"))
+        for index, protocol in enumerate(plan.copiers):
+            work.append(world.spawn(self._copy(f"{IN}-{index}", protocol), f"copier {index}"))
+        others = [world.spawn(self._break_things(), "faults")]
+        others += [world.spawn(self._read(committed), "reader") for committed in (True, False)]
+        if plan.admin:
+            others.append(world.spawn(self._administer(), "admin"))
+        for task in work:
+            await task
+        self._busy = False
+        await others[0]
+        self._calm()
+        self._reading = False
+        for task in others[1:]:
+            await task
+        await self._finish()
 
     # Writers
 
@@ -411,30 +452,3 @@ class Story:
                 dice < 0.95 and plan.sync_errors and world.machine.is_up and world.disk_faults < plan.crashes
             ):
                 world.disk.faults.syncs_until_error = rng.randint(1, 10)
-
-    # The end
-
-    async def _come_to_rest(self) -> None:
-        """Liveness: without faults every transaction ends within its timeout and two sweeps."""
-        world = self.world
-        longest = max([writer.timeout_ms for writer in self.plan.writers] + [1_000])
-        jumped = 40_000 if self.plan.clock_jumps else 0  # a clock that was set back makes timeouts longer
-        deadline = world.loop.now_ms + longest + jumped + 2 * SWEEP_MS + 2_000
-        await world.connect()
-        while True:
-            why = self.invariants.unrest()
-            if why is None:
-                return
-            if world.loop.now_ms > deadline:
-                raise Defect(f"not at rest after all faults: {why}")
-            await sleep(world.loop, 50.0)
-
-    async def _look(self) -> None:
-        for committed in (True, False):
-            reader = Reader(self.world, self.history, self.rng, f"last {committed}", committed=committed)
-            for partition in self.plan.partitions:
-                await reader.read_all(partition)
-        session = Session(self.world, self.rng, "last")
-        inputs = [each for each in self.plan.partitions if each.startswith(f"{IN}-")]
-        await fetch_offsets(session, self.history, "last", GROUP, inputs, final=True)
-        self.invariants.at_end()

@@ -113,6 +113,7 @@ class World:
         self.crashes_in_recovery = 0
         self.disk_faults = 0
         self.on_up: list[Callable[[Machine], None]] = []
+        self.on_crash: Callable[[], None] = lambda: None
         self._survives_faults = survives_faults
         self._connections = 0
         self._failed: BaseException | None = None
@@ -123,7 +124,12 @@ class World:
     def power_on(self) -> None:
         """Begins to start the broker; `connect` succeeds when it is up."""
         machine = self.machine
-        self._starting = spawn(machine.loop, self._start(machine), "start")
+        self._starting = None
+
+        def begin() -> None:
+            self._starting = spawn(machine.loop, self._start(machine), "start")
+
+        machine.loop.call_soon(begin)
 
     async def _start(self, machine: Machine) -> None:
         try:
@@ -148,6 +154,7 @@ class World:
             link.reset()
         self.disk.crash(kept)
         self.machine = Machine(self)
+        self.on_crash()
         self.power_on()
 
     def crash_at_change(self, number: int, kept: Literal["process", "power"]) -> None:
@@ -158,10 +165,14 @@ class World:
             nonlocal left
             left -= 1
             if left <= 0:
-                self.note(f"cut at {what} {path}")
-                raise PowerCut(kept)
+                self.cut_at(what, path, kept)
 
         self.disk.before_change = count
+
+    def cut_at(self, what: str, path: str, kept: Literal["process", "power"]) -> None:
+        """Called by the disk before a change: the machine is gone, and the change does not happen."""
+        self.note(f"cut at {what} {path}")
+        raise PowerCut(kept)
 
     def check_start(self) -> None:
         """Raises what stopped the broker from starting."""

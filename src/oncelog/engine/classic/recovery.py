@@ -159,6 +159,8 @@ def recover(
     for offset in [offset for offset in found.snapshots if offset > state.log_end_offset]:
         # Of a log that is no more. The directory is synced before anything is appended: it must never come back.
         _drop_snapshot(store, directory, found, offset)
+    if not segments[-1].size:
+        found.changed = True  # killed just after it was made: its name may not be durable, and it is used from now on
     segments[-1].reopen(segments[-1].bytes_since_index)
     _finish(found, log_start_offset)
     return found

@@ -1,0 +1,392 @@
+"""Twelve fixed scenes, and a crash at every change of the disk in each of them, also inside the recovery that follows.
+
+A scene is played once without faults to count the changes of the disk: writes, syncs, creations, renames. Then it is
+played again for each of them with a crash just before it, and each time with another outcome: the process is killed, or
+the power is cut and the dice of the disk decide what of the unsynced bytes is left. Clients go on as real ones do.
+"""
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, Literal
+
+from oncelog.sim.clients import (
+    TV0,
+    TV1,
+    TV2,
+    Defect,
+    Fenced,
+    MustAbort,
+    Producer,
+    Protocol,
+    Reader,
+    fetch_offsets,
+)
+from oncelog.sim.history import Seek
+from oncelog.sim.net import Network, Unreachable
+from oncelog.sim.plan import GROUP, IN, MAP, OLD, OUT, PAY, Plan
+from oncelog.sim.story import Stage
+from oncelog.sim.world import Machine
+from oncelog.tasks import sleep
+
+Kept = Literal["process", "power"]
+TRIES: Final = 30
+BASE: Final = {
+    "durability": "power",
+    "log.segment.bytes": "65536",
+    "log.index.interval.bytes": "0",
+    "log.flush.offset.checkpoint.interval.ms": "60",
+    "transaction.state.log.num.partitions": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "150",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "400",
+    "log.cleaner.backoff.ms": "60000",
+    "log.retention.check.interval.ms": "60000",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What happens, and on which broker."""
+
+    name: str
+    play: "Callable[[Play], Coroutine[Any, Any, None]]"
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    topics: Mapping[str, tuple[int, dict[str, str]]] = field(
+        default_factory=lambda: {PAY: (2, dict[str, str]()), OUT: (1, dict[str, str]())}
+    )
+
+    def plan(self) -> Plan:
+        settings = {**BASE, **self.settings}
+        return Plan(
+            settings=settings,
+            topics=dict(self.topics),
+            network=Network(delay_ms=0.3, cut=0.0),
+            writers=(),
+            feeders=0,
+            plain=False,
+            input_batches=0,
+            copiers=(),
+            crash_mean_ms=0.0,
+            crashes=0,
+            power=settings["durability"] == "power",
+            disk_full=False,
+            sync_errors=False,
+            clock_jumps=False,
+            resets=False,
+            admin=False,
+            expiry=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A crash before a change of the disk, counted from the beginning of the scene or from the crash before."""
+
+    at: int
+    kept: Kept
+
+
+class Play(Stage):
+    """One scene with the crashes given."""
+
+    def __init__(self, scene: Scene, cuts: Sequence[Cut] = (), dice: int = 0) -> None:
+        super().__init__(f"scene {scene.name}", "core", scene.plan())
+        self._scene = scene
+        self._cuts = list(cuts)
+        self._dice = dice
+        self.changes = 0  # of the disk, from the beginning of the scene or the last crash on
+        self.recovery_changes = 0  # of the disk, from the last crash until the broker was up
+        self._instances = 0
+        self.world.on_up.append(self._up)
+
+    async def _play(self) -> None:
+        await self._create_topics()
+        self.world.disk.set_dice(Random(f"dice {self._dice}"))  # the fates differ, the scene does not
+        self.world.on_crash = self._next_cut
+        self._next_cut()
+        await self._scene.play(self)
+        self.world.on_crash = lambda: None
+        self.world.disk.before_change = None
+        self.counts["crash points"] = self.world.crashes
+        await self._finish()
+
+    def _next_cut(self) -> None:
+        """Arms the next crash, or only counts."""
+        self.changes = 0
+        cut = self._cuts.pop(0) if self._cuts else None
+
+        def count(what: str, path: str) -> None:
+            self.changes += 1
+            if cut is not None and self.changes == cut.at:
+                self.world.cut_at(what, path, cut.kept)
+
+        self.world.disk.before_change = count
+
+    def _up(self, machine: Machine) -> None:
+        assert machine.alive
+        self.recovery_changes = self.changes
+
+    # What scenes are made of
+
+    def producer(self, transactional_id: str | None, protocol: Protocol = TV2, **named: Any) -> Producer:
+        self._instances += 1
+        process = f"{transactional_id or 'plain'}#{self._instances}"
+        return Producer(
+            self.world, self.history, self._random(process), process, transactional_id, protocol, **named
+        )
+
+    async def transaction(
+        self,
+        producer: Producer,
+        work: "Callable[[Producer], Coroutine[Any, Any, None]]",
+        *,
+        commit: bool = True,
+    ) -> None:
+        """Tried until it went through, as an application would; a fenced producer is told to the caller."""
+        for _ in range(TRIES):
+            if producer.producer_id < 0:
+                await producer.init()
+            producer.begin()
+            try:
+                await work(producer)
+                await producer.end(commit=commit)
+                self.counts["transactions"] += 1
+                return
+            except MustAbort as why:
+                if producer.protocol.init < 3:
+                    raise Fenced(str(why)) from None
+                await producer.init()
+        raise Defect("a transaction could not be ended")
+
+
+async def _some(producer: Producer, *partitions: str, count: int = 2) -> None:
+    await producer.send({at: producer.name_values(count) for at in partitions})
+
+
+def _ends(protocol: Protocol, *, commit: bool) -> "Callable[[Play], Coroutine[Any, Any, None]]":
+    async def play(stage: Play) -> None:
+        producer = stage.producer("a", protocol)
+        await producer.init()
+        for end in (commit, not commit):
+            await _again(stage, producer, end)
+
+    return play
+
+
+async def _again(stage: Play, producer: Producer, commit: bool) -> None:
+    async def work(mine: Producer) -> None:
+        await _some(mine, "pay-0", "pay-1")
+        await _some(mine, "pay-1")
+
+    try:
+        await stage.transaction(producer, work, commit=commit)
+    except Fenced:
+        # An old client that may not bump, or one whose unanswered InitProducerId was carried out: it starts anew.
+        fresh = stage.producer(producer.id, producer.protocol)
+        await fresh.init()
+        await stage.transaction(fresh, work, commit=commit)
+
+
+def _copies(protocol: Protocol) -> "Callable[[Play], Coroutine[Any, Any, None]]":
+    async def play(stage: Play) -> None:
+        feeder = stage.producer(None)
+        await feeder.init()
+        await _some(feeder, "in-0", count=3)
+        done = 0
+        while done < 3:
+            producer = stage.producer("copy", protocol)
+            reader = Reader(stage.world, stage.history, stage.rng, producer.process, committed=True)
+            try:
+                await producer.init()
+                found = await fetch_offsets(
+                    producer.session, stage.history, producer.process, GROUP, ["in-0"]
+                )
+                done = max(found.offsets["in-0"], 0) if found is not None else done
+                while done < 3:
+                    stage.history.now(Seek(process=producer.process, partition="in-0"))
+                    reader.positions["in-0"] = done
+                    poll = await reader.poll("in-0")
+                    if not poll.records:
+                        continue
+                    producer.begin()
+                    offset, value = poll.records[0]
+                    await producer.send(
+                        {"out-0": [f"{value}>{producer.name_values(1)[0]}"]},
+                        group=GROUP,
+                        sources={"out-0": [("in-0", offset)]},
+                    )
+                    await producer.send_offsets(GROUP, {"in-0": offset + 1})
+                    await producer.end(commit=True)
+                    stage.counts["transactions"] += 1
+                    done = offset + 1
+            except (Fenced, MustAbort, Unreachable):
+                await sleep(stage.world.loop, 10.0)
+
+    return play
+
+
+async def _takeover(stage: Play) -> None:
+    """A second instance takes the id over while the first has a transaction open; the first then tries to go on."""
+    first = stage.producer("a")
+    await first.init()
+    first.begin()
+    sent = True
+    try:
+        await _some(first, "pay-0")
+    except (Fenced, MustAbort):
+        sent = False
+    second = stage.producer("a")
+    await second.init()
+    if sent:
+        try:
+            await _some(first, "pay-0")
+            await first.end(commit=True)
+        except (Fenced, MustAbort):
+            pass
+        else:
+            raise Defect("a zombie wrote and committed")
+    await _again(stage, second, True)
+
+
+async def _timeout(stage: Play) -> None:
+    """A producer sleeps over its timeout: it is fenced, and its successor commits."""
+    first = stage.producer("a", timeout_ms=300)
+    await first.init()
+    first.begin()
+    try:
+        await _some(first, "pay-0", "pay-1")
+        await sleep(stage.world.loop, 900.0)
+        await first.end(commit=True)
+    except (Fenced, MustAbort):
+        pass
+    second = stage.producer("a", timeout_ms=300)
+    await second.init()
+    await _again(stage, second, True)
+
+
+async def _rolls(stage: Play) -> None:
+    producer = stage.producer("a")
+    await producer.init()
+    for number in range(6):
+        await _again(stage, producer, number % 3 != 1)
+
+
+async def _cleaning(stage: Play) -> None:
+    """Few keys, small segments, and the cleaner at work between transactions."""
+    producer = stage.producer("a")
+    await producer.init()
+    for number in range(5):
+
+        async def work(mine: Producer) -> None:
+            values = mine.name_values(4)
+            await mine.send({"map-0": values}, keys={"map-0": ["x", "y", "x", "z"]})
+
+        try:
+            await stage.transaction(producer, work, commit=number % 3 != 1)
+        except Fenced:
+            producer = stage.producer("a")
+            await producer.init()
+        await sleep(stage.world.loop, 40.0)
+
+
+async def _retention(stage: Play) -> None:
+    producer = stage.producer(None)
+    await producer.init()
+    for _ in range(10):
+        try:
+            await _some(producer, "old-0", count=3)
+        except (MustAbort, Fenced):
+            producer = stage.producer(None)
+            await producer.init()
+        await sleep(stage.world.loop, 15.0)
+
+
+async def _plain(stage: Play) -> None:
+    """Idempotent batches from two producers, with a repeat of each lost answer."""
+    producers = [stage.producer(None), stage.producer(None)]
+    for each in producers:
+        await each.init()
+    for _ in range(5):
+        for each in producers:
+            await _some(each, "pay-0", "pay-1")
+
+
+async def _expires(stage: Play) -> None:
+    """The id is forgotten between two transactions: its next owner begins with another producer id."""
+    producer = stage.producer("a")
+    await producer.init()
+    await _again(stage, producer, True)
+    await sleep(stage.world.loop, 1_500.0)
+    fresh = stage.producer("a")
+    await fresh.init()
+    await _again(stage, fresh, True)
+
+
+SMALL: Final = {"segment.bytes": "1024"}
+SCENES: Final = (
+    Scene("commit and abort, TV2", _ends(TV2, commit=True)),
+    Scene("abort and commit, TV1", _ends(TV1, commit=False)),
+    Scene("commit and abort, TV0", _ends(TV0, commit=True), {"transaction.version": "0"}),
+    Scene("copies, TV2", _copies(TV2), topics={IN: (1, {}), OUT: (1, {})}),
+    Scene("copies, TV1, killed only", _copies(TV1), {"durability": "process"}, {IN: (1, {}), OUT: (1, {})}),
+    Scene("takeover, commit answered at prepare", _takeover, {"end.txn.reply": "prepared"}),
+    Scene("timeout", _timeout),
+    Scene(
+        "small segments", _rolls, {"log.segment.bytes": "1024", "transaction.state.log.segment.bytes": "1024"}
+    ),
+    Scene(
+        "cleaning",
+        _cleaning,
+        {"log.cleaner.backoff.ms": "20", "log.cleaner.delete.retention.ms": "0"},
+        {MAP: (1, {"cleanup.policy": "compact", **SMALL})},
+    ),
+    Scene(
+        "retention",
+        _retention,
+        {"log.retention.check.interval.ms": "25", "log.segment.delete.delay.ms": "10"},
+        {OLD: (1, {"retention.bytes": "1500", **SMALL})},
+    ),
+    Scene("no transactions", _plain, {"log.segment.bytes": "1024"}),
+    Scene("expiry of an id", _expires, {"transactional.id.expiration.ms": "500"}),
+)
+POWER_DICE: Final = 6
+
+
+def outcomes(scene: Scene) -> list[tuple[Kept, int]]:
+    """What may be left after a crash: all of the page cache, or what the dice say."""
+    killed: list[tuple[Kept, int]] = [("process", 0)]
+    cut: list[tuple[Kept, int]] = [("power", dice) for dice in range(POWER_DICE)]
+    return killed + cut if scene.plan().power else killed
+
+
+def count_changes(scene: Scene) -> int:
+    play = Play(scene)
+    play.run()
+    return play.changes
+
+
+def points(scene: Scene, share: int = 0, of: int = 1) -> Iterator[tuple[Cut, int]]:
+    """Every crash point of a scene with every outcome, or one share of them."""
+    every = [
+        (Cut(at, kept), dice) for at in range(1, count_changes(scene) + 1) for kept, dice in outcomes(scene)
+    ]
+    yield from every[share::of]
+
+
+def points_in_recovery(scene: Scene, at: int, kept: Kept, dice: int) -> Iterator[tuple[Cut, Cut]]:
+    """A crash, and a second one before each change that the recovery from the first makes."""
+    first = Cut(at, kept)
+    probe = Play(scene, [first], dice)
+    probe.world.on_up.append(lambda _: seen.append(probe.recovery_changes))
+    seen: list[int] = []
+    probe.run()
+    for second in range(1, seen[1] + 1):  # the first life began before the scene
+        yield first, Cut(second, kept)
+
+
+def run_point(scene: Scene, cuts: Sequence[Cut], dice: int) -> Play:
+    play = Play(scene, cuts, dice)
+    play.run()
+    return play
