@@ -465,6 +465,9 @@ def _finish(found: Loaded, log_start_offset: int) -> None:
         for segment in segments:
             segment.remove()
         segments.clear()
+        found.unsynced.clear()
+        found.closed.clear()
+        found.changed = True
     raise_log_start(state, start)
     epochs = _leader_epochs([], segments) if found.epochs is None else found.epochs
     found.epochs = [epoch for epoch in epochs if epoch.start_offset < state.log_end_offset]
