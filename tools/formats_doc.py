@@ -17,7 +17,7 @@ CHAPTERS = {
         "record/aborted.py",
         "record/snapshot.py",
     ),
-    "Files of a data directory": ("record/checkpoints.py", "engine/classic/metadata.py"),
+    "Files of a data directory": ("record/checkpoints.py", "engine/classic/metadata.py", "txn/image.py"),
     "Internal topics": ("record/schema.py", "record/offsets.py", "record/txn_state.py"),
 }
 NO_FORMAT = {"record/__init__.py", "record/crc.py"}
@@ -25,8 +25,9 @@ NO_FORMAT = {"record/__init__.py", "record/crc.py"}
 INTRODUCTION = """\
 # Every byte on disk
 
-Made of the heads of the modules by `make docs`: change it there. Everything but the journal of topics is Apache Kafka's own
-format, and Kafka's `kafka-dump-log` reads it. Integers are big-endian; a number at the left of a field is its first byte.
+Made of the heads of the modules by `make docs`: change it there. Everything but the journal of topics and the
+checkpoint of the transaction coordinator is Apache Kafka's own format, and Kafka's `kafka-dump-log` reads it. Integers are big-endian; a
+number at the left of a field is its first byte.
 """
 
 

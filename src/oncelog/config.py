@@ -341,7 +341,11 @@ class BrokerConfig:
     transaction_state_log_num_partitions: int = _int(50, 1, "partitions of __transaction_state")
     transaction_state_log_replication_factor: int = _replicas("there is one replica")
     transaction_state_log_min_isr: int = _int(1, 1, "there is one replica", high=1)
-    transaction_state_log_segment_bytes: int = _int(104_857_600, 1024, "segment size of __transaction_state")
+    # Kafka's is 100 MiB: a crash has the segments in use read again, and an open one is never cleaned
+    transaction_state_log_segment_bytes: int = _int(1_048_576, 1024, "segment size of __transaction_state")
+    transaction_state_log_checkpoint_bytes: int = _int(
+        4_194_304, 1, "a start reads at most about so much of __transaction_state (docs/decisions/0015)"
+    )
 
     offsets_topic_num_partitions: int = _int(50, 1, "partitions of __consumer_offsets")
     offsets_topic_replication_factor: int = _replicas("there is one replica")

@@ -11,32 +11,26 @@ memory changes only after the write is durable. A request that was begun is carr
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, TypeVar
 
 from oncelog.broker.counters import Counters
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
+from oncelog.broker.transaction_log import TransactionLog
 from oncelog.config import BrokerConfig
-from oncelog.engine.port import Appended, Engine, Partition, Refused
+from oncelog.engine.port import Engine, Partition, Refused
 from oncelog.errors import ErrorCode
 from oncelog.model import (
     CONSUMER_OFFSETS,
-    TRANSACTION_STATE,
     Acks,
-    Isolation,
     Millis,
-    Origin,
     Producer,
     ProducerEpoch,
     ProducerId,
     TopicPartition,
-    coordinator_partition,
 )
 from oncelog.ports import Clock
-from oncelog.record.batch import NewRecord, build_batch
-from oncelog.record.txn_state import TransactionKey, encode_key
-from oncelog.tasks import Future, Loop, Task, Timer, Turns, resolved, sleep, spawn, supervise
+from oncelog.tasks import Future, Loop, Timer, Turns, resolved, sleep, spawn, supervise
 from oncelog.txn.coordinator import (
     NOBODY,
     Decision,
@@ -51,29 +45,13 @@ from oncelog.txn.coordinator import (
     is_timed_out,
 )
 from oncelog.txn.state import ENDING, TV1, TV2, State, Txn
-from oncelog.txn.stored import decode_txn, encode_batch, transactional_id_of, walk
 
 log = logging.getLogger("oncelog.transactions")
 T = TypeVar("T")
 
-partition_of = lru_cache(maxsize=16_384)(
-    coordinator_partition
-)  # asked for at every write, and Java's hash is slow
-READ_BYTES: Final = 5 * 1024 * 1024
 MARKER_RETRY_MS: Final = 20
 TOMBSTONES_LIMIT_BYTES: Final = 65_536  # of keys in one batch: far below any max.message.bytes (B33)
 
-# How a failed write of our log is answered (TX-2).
-WRITE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
 # What becomes of a partition by the answer to its marker (2.8). Anything else stops the coordinator, and the state stays
 # as it is: INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED say that a newer owner ends the transaction; the
 # rest would be our own bug, and the partition may still hold it open.
@@ -180,26 +158,21 @@ class TransactionCoordinator:
         self._producer_ids = producer_ids
         self._groups = groups
         self._on_fault = on_fault
-        self._entries: dict[str, _Entry] = {}
+        self._log = TransactionLog(engine, loop, clock, config, counters, on_fault)
+        self._entries: dict[str, _Entry] = {}  # those that were asked for since the start
         self._ongoing: dict[str, None] = {}  # those that a timeout may meet, in the order of their opening
         self._timers: list[Timer] = []
-        self._creating: Task[None] | None = None
         self._version = TV1 if config.transaction_version < 2 else TV2
-        self._record_version = 0 if config.transaction_version == 0 else 1
         self.points = Points()
 
     # ---- start and stop
 
     async def start(self) -> None:
-        """Loads every id, finishes what was decided, and lets the clocks of the ongoing run on (REC-8, REC-9)."""
+        """Loads what is under way, finishes what was decided, and lets the clocks of the ongoing run on (REC-8, REC-9)."""
         began = self._clock.monotonic_ms()
-        topic = self._engine.topics.get(TRANSACTION_STATE)
-        if topic is not None:
-            for partition in topic.partitions:
-                if partition.log_end_offset > partition.log_start_offset:
-                    await self._load(partition)
+        await self._log.load()
         self._counters.time("txn.load", self._clock.monotonic_ms() - began)
-        self._counters.add("txn.loaded_ids", len(self._entries))
+        self._entries = {txn.transactional_id: _Entry(txn) for txn in self._log.under_way()}
         for transactional_id, entry in list(self._entries.items()):
             txn = entry.txn
             assert txn is not None
@@ -219,49 +192,11 @@ class TransactionCoordinator:
     async def stop(self) -> None:
         for timer in self._timers:
             timer.cancel()
+        await self._log.checkpoint()
 
     async def ensure_topic(self) -> None:
-        """Makes __transaction_state if it is missing; whoever comes meanwhile waits for the same."""
-        if TRANSACTION_STATE in self._engine.topics:
-            return
-        if self._creating is None or self._creating.done():
-            self._creating = spawn(self._loop, self._create_topic(), "create __transaction_state")
-        await self._creating
-
-    async def _create_topic(self) -> None:
-        await self._engine.create_topic(
-            TRANSACTION_STATE,
-            self._config.transaction_state_log_num_partitions,
-            {
-                "cleanup.policy": "compact",
-                "segment.bytes": str(self._config.transaction_state_log_segment_bytes),
-            },
-        )
-
-    async def _load(self, partition: Partition) -> None:
-        """Every id of one partition: the last value of a key counts, a tombstone removes it (REC-8)."""
-        offset = partition.log_start_offset
-        values: dict[bytes, bytes | None] = {}
-        while offset < partition.log_end_offset:
-            read = await partition.read(
-                offset, max_bytes=READ_BYTES, isolation=Isolation.READ_UNCOMMITTED, at_least_one_batch=True
-            )
-            before = offset
-            for next_offset, key, value in walk(read.records):
-                offset = next_offset
-                if key is not None:
-                    values[key] = value
-            if offset == before:  # a compacted tail without batches (B24)
-                break
-        for key, value in values.items():
-            transactional_id = None if value is None else transactional_id_of(key)
-            if transactional_id is None or value is None:
-                continue
-            txn = decode_txn(transactional_id, value)
-            if txn is None:
-                log.warning("txn.skipped transactional_id=%r why=its record's version", transactional_id)
-            else:
-                self._entries[transactional_id] = _Entry(txn)
+        """Makes __transaction_state if it is missing."""
+        await self._log.ensure_topic()
 
     # ---- what handlers ask for
 
@@ -275,7 +210,7 @@ class TransactionCoordinator:
         keep_prepared: bool = False,
     ) -> Decision:
         """InitProducerId with a transactional id, after the checks of spec 1.7."""
-        entry = self._entries.get(transactional_id)
+        entry = self._entry(transactional_id)
         if entry is None:
             entry = self._entries[transactional_id] = _Entry()  # racing creators share it
         ended: Future[None] | None = None
@@ -312,7 +247,7 @@ class TransactionCoordinator:
         self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition], version: int
     ) -> ErrorCode:
         """AddPartitionsToTxn, AddOffsetsToTxn, and the implicit add of Produce v12 and TxnOffsetCommit v5."""
-        entry = self._entries.get(transactional_id)
+        entry = self._entry(transactional_id)
         if entry is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         async with entry.turns:
@@ -336,14 +271,14 @@ class TransactionCoordinator:
         self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition]
     ) -> Mapping[TopicPartition, ErrorCode]:
         """Whether each partition is in the producer's ongoing transaction; at once, so that an append may follow."""
-        entry = self._entries.get(transactional_id)
+        entry = self._entry(transactional_id)
         return decide_verify(None if entry is None else entry.txn, producer, partitions)
 
     async def end(
         self, transactional_id: str, producer: Producer, *, commit: bool, version: int
     ) -> tuple[ErrorCode, Producer]:
         """EndTxn."""
-        entry = self._entries.get(transactional_id)
+        entry = self._entry(transactional_id)
         if entry is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING, NOBODY
         ended: Future[None] | None = None
@@ -370,7 +305,7 @@ class TransactionCoordinator:
         return decision.answer, decision.producer
 
     def get(self, transactional_id: str) -> Txn | None:
-        entry = self._entries.get(transactional_id)
+        entry = self._entry(transactional_id)
         return None if entry is None else entry.txn
 
     def is_handed_over(self, transactional_id: str, producer: Producer) -> bool:
@@ -380,17 +315,27 @@ class TransactionCoordinator:
 
     def awaiting_marker(self, transactional_id: str) -> tuple[TopicPartition, ...]:
         """The partitions of its transaction; once that is decided, those without their marker."""
-        entry = self._entries.get(transactional_id)
+        entry = self._entry(transactional_id)
         if entry is None or entry.txn is None:
             return ()
         return entry.txn.partitions if entry.left is None else tuple(entry.left)
 
     def bump_of(self, transactional_id: str) -> Bump | None:
-        entry = self._entries.get(transactional_id)
+        entry = self._entry(transactional_id)
         return None if entry is None else entry.bump
 
     def all(self) -> Iterable[Txn]:
-        return [entry.txn for entry in self._entries.values() if entry.txn is not None]
+        known = [entry.txn for entry in self._entries.values() if entry.txn is not None]
+        return [*known, *self._log.all_but(self._entries)]
+
+    def _entry(self, transactional_id: str) -> _Entry | None:
+        """None for an id that nobody has. One that was at rest since the start comes out of the log."""
+        entry = self._entries.get(transactional_id)
+        if entry is None:
+            txn = self._log.find(transactional_id)
+            if txn is not None:
+                entry = self._entries[transactional_id] = _Entry(txn)
+        return entry
 
     # ---- obeying a decision
 
@@ -414,19 +359,7 @@ class TransactionCoordinator:
 
     async def write_record(self, record: Txn, acks: Acks = Acks.ALL) -> ErrorCode:
         """Appends one record to __transaction_state; the state in memory is the caller's."""
-        topic = self._engine.topics.get(TRANSACTION_STATE)
-        if topic is None:
-            await self.ensure_topic()
-            topic = self._engine.topics[TRANSACTION_STATE]
-        at = partition_of(record.transactional_id, len(topic.partitions))
-        batch = encode_batch(record, self._record_version, self._clock.wall_ms())
-        outcome = await topic.partitions[at].append(batch, acks=acks, origin=Origin.COORDINATOR)
-        if isinstance(outcome, Refused):
-            log.error(
-                "txn.write_refused transactional_id=%r error=%s", record.transactional_id, outcome.error.name
-            )
-            return WRITE_ERRORS.get(outcome.error, outcome.error)
-        return ErrorCode.NONE
+        return await self._log.write(record, acks)
 
     # ---- markers, then Complete
 
@@ -553,8 +486,7 @@ class TransactionCoordinator:
         return outcome.error if isinstance(outcome, Refused) else ErrorCode.NONE
 
     def _coordinator_epoch(self, transactional_id: str) -> int:
-        topic = self._engine.topics[TRANSACTION_STATE]
-        return topic.partitions[partition_of(transactional_id, len(topic.partitions))].leader_epoch
+        return self._log.partition_of(transactional_id).leader_epoch
 
     # ---- time
 
@@ -584,7 +516,7 @@ class TransactionCoordinator:
 
     async def _abort(self, transactional_id: str, cause: str) -> None:
         """Ends an ongoing transaction without its producer, whom that fences. If it cannot, the next sweep tries again."""
-        entry = self._entries.get(transactional_id)
+        entry = self._entry(transactional_id)
         if entry is None:
             return
         async with entry.turns:
@@ -613,26 +545,18 @@ class TransactionCoordinator:
 
     async def _expire(self) -> None:
         """Tombstones for ids idle too long, in batches of bounded size (B33); a failed write forgets nothing (B32)."""
-        topic = self._engine.topics.get(TRANSACTION_STATE)
-        if topic is None:
-            return
         now = self._clock.wall_ms()
         idle_ms = self._config.transactional_id_expiration_ms
-        by_partition: dict[int, list[str]] = {}
-        for transactional_id, entry in self._entries.items():
-            if self._may_expire(entry, now, idle_ms):
-                at = partition_of(transactional_id, len(topic.partitions))
-                by_partition.setdefault(at, []).append(transactional_id)
-        for at, expired in sorted(by_partition.items()):
+        for partition, idle in await self._log.idle_before(Millis(now - idle_ms)):
             some: list[str] = []
             size = 0
-            for transactional_id in expired:
+            for transactional_id in idle:
                 some.append(transactional_id)
                 size += len(transactional_id)
                 if size >= TOMBSTONES_LIMIT_BYTES:
-                    await self._tombstone(topic.partitions[at], some, now, idle_ms)
+                    await self._tombstone(partition, some, now, idle_ms)
                     some, size = [], 0
-            await self._tombstone(topic.partitions[at], some, now, idle_ms)
+            await self._tombstone(partition, some, now, idle_ms)
 
     def _may_expire(self, entry: _Entry, now: Millis, idle_ms: int) -> bool:
         return (
@@ -645,27 +569,26 @@ class TransactionCoordinator:
     async def _tombstone(self, partition: Partition, expired: list[str], now: Millis, idle_ms: int) -> None:
         dying: list[tuple[str, _Entry]] = []
         for transactional_id in expired:
-            entry = self._entries.get(transactional_id)
+            entry = self._entry(transactional_id)
             if entry is not None and self._may_expire(entry, now, idle_ms):  # it may have come back meanwhile
                 entry.pending = State.DEAD
                 dying.append((transactional_id, entry))
         if not dying:
             return
-        tombstones = [NewRecord(encode_key(TransactionKey(name)), None, now) for name, _ in dying]
-        outcome = await partition.append(build_batch(tombstones), acks=Acks.ALL, origin=Origin.COORDINATOR)
+        error = await self._log.forget(partition, [name for name, _ in dying], now)
         for transactional_id, entry in dying:
             entry.pending = None
-            if isinstance(outcome, Appended):
+            if error is ErrorCode.NONE:
                 del self._entries[transactional_id]
-        if isinstance(outcome, Appended):
+        if error is ErrorCode.NONE:
             self._counters.add("txn.expired_ids", len(dying))
             return
-        if outcome.error is ErrorCode.MESSAGE_TOO_LARGE and len(dying) > 1:  # a small message.max.bytes (B33)
+        if error is ErrorCode.MESSAGE_TOO_LARGE and len(dying) > 1:  # a small message.max.bytes (B33)
             half = len(expired) // 2
             await self._tombstone(partition, expired[:half], now, idle_ms)
             await self._tombstone(partition, expired[half:], now, idle_ms)
         else:
-            log.error("txn.expiry_refused ids=%d error=%s", len(dying), outcome.error.name)
+            log.error("txn.expiry_refused ids=%d error=%s", len(dying), error.name)
 
     def _remember_bump(self, entry: _Entry, cause: str, by: Caller | None) -> None:
         self._counters.add(f"txn.bumped.{cause.replace(' ', '_')}")

@@ -28,7 +28,7 @@ from oncelog.record.txn_state import (
     encode_value,
 )
 from oncelog.record.varint import encode_unsigned, encode_varint, read_varint
-from oncelog.txn.state import State, Txn
+from oncelog.txn.state import ENDING, State, Txn
 
 FIXED: Final = Struct(">hqhib")  # version, producer id, producer epoch, timeout, status
 TIMES: Final = Struct(">qq")  # last update, start
@@ -56,6 +56,9 @@ STATES: Final[tuple[State, ...]] = tuple(
     State(number) for number in range(State.DEAD)
 )  # that are ever written
 KEY_TYPE: Final = b"\x00\x00"
+STATUS_AT: Final = FIXED.size - 1
+UNDER_WAY: Final = frozenset({State.ONGOING, *ENDING})
+KNOWN_VERSIONS: Final = frozenset({b"\x00\x00", b"\x00\x01"})
 
 
 def encode_txn(txn: Txn, version: int) -> bytes:
@@ -187,15 +190,34 @@ def _decode_idle(transactional_id: str, data: bytes) -> Txn | None:
     )
 
 
+def is_under_way(value: bytes) -> bool:
+    """Whether the record that has this value is of a transaction that is not complete. False for a version that we do
+    not know: such a record is passed over."""
+    return len(value) > STATUS_AT and value[STATUS_AT] in UNDER_WAY and value[:2] in KNOWN_VERSIONS
+
+
+def idle_since(value: bytes) -> Millis | None:
+    """When the id was last touched, if no transaction of it is under way and we know the version of its record."""
+    if is_under_way(value):
+        return None
+    if len(value) >= _IDLE_TAGS_AT and value[FIXED.size] <= NONE_LISTED and value[:2] == b"\x00\x01":
+        return Millis(ID.unpack_from(value, FIXED.size + 1)[0])  # nearly all of them
+    found = decode_value(value)
+    return None if found is None else Millis(found.last_update_timestamp)
+
+
 def encode_batch(txn: Txn, version: int, now: Millis) -> bytes:
     """One record batch that holds this one record, as `build_batch` would make it."""
-    name = txn.transactional_id.encode()
-    value = encode_txn(txn, version)
+    return batch_of_one(KEY_TYPE, txn.transactional_id, encode_txn(txn, version), now)
+
+
+def batch_of_one(key_type: bytes, transactional_id: str, value: bytes, now: Millis) -> bytes:
+    name = transactional_id.encode()
     body = b"".join(
         (
             b"\x00\x00\x00",  # attributes, timestamp and offset deltas
             encode_varint(len(name) + 4),
-            KEY_TYPE,
+            key_type,
             len(name).to_bytes(2, "big"),
             name,
             encode_varint(len(value)),

@@ -14,6 +14,7 @@ from oncelog.engine.classic.checkpoints import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINTS,
+    read_file,
     read_offsets,
     read_text,
     write_file,
@@ -342,6 +343,12 @@ class ClassicEngine:
             await self._write({"producer_ids": first + count})
             self._metadata.next_producer_id = first + count
             return range(first, first + count)
+
+    async def keep_note(self, name: str, data: bytes) -> None:
+        await self._loop.in_thread(lambda: write_file(self._disk, name, data))
+
+    async def note(self, name: str) -> bytes | None:
+        return read_file(self._disk, name)
 
     # In the background
 
