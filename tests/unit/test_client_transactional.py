@@ -4,6 +4,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,8 @@ from oncelog.protocol.messages.find_coordinator import Coordinator, FindCoordina
 from oncelog.protocol.messages.init_producer_id import InitProducerIdResponse
 from oncelog.record.batch import NewRecord, build_batch
 from tests.unit.scripted_broker import Close, Hang, ScriptedBroker
+from tests.vectors.test_txn_init import at_last_epoch
+from tests.vectors.txn_wire import LAST_EPOCH
 
 TV1, TV2 = TransactionProtocol.TV1, TransactionProtocol.TV2
 BOTH = [TV1, TV2]
@@ -420,3 +423,24 @@ def test_a_commit_that_never_left_is_not_in_doubt() -> None:
 def test_an_id_needs_a_name() -> None:
     with pytest.raises(ValueError, match="wanted a name"):
         TransactionalId(Cluster("127.0.0.1:1"), "")
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_end_at_the_last_epoch_gives_a_new_producer_id(tmp_path: Path, lost: bool) -> None:
+    """After about 16,000 micro-batches the 16-bit epoch is used up (TX-10)."""
+    (producer_id,) = at_last_epoch(tmp_path, ["id"])
+    last = Producer(ProducerId(producer_id), ProducerEpoch(LAST_EPOCH))
+    with oncelog.Broker(data_dir=str(tmp_path)) as broker, Cluster(broker.bootstrap) as cluster:
+        world = World(broker, cluster, TV2)
+        who = TransactionalId(cluster, "id")
+        world.write(who, last, b"last")
+        if lost:
+            broker.drop_reply("EndTxn")
+        following = who.end(last, commit=True)
+        assert (following.id != producer_id, following.epoch) == (True, 0)
+        assert who.end(last, commit=True) == following
+        world.write(who, following, b"first")
+        assert who.end(following, commit=True) == Producer(following.id, ProducerEpoch(1))
+        assert world.values() == [b"last", b"first"]
+        with pytest.raises(Fenced, match=f"producer {following.id}/1 holds it now"):
+            who.end(last, commit=True)
