@@ -6,7 +6,7 @@ import pytest
 
 from oncelog.engine.classic.checkpoints import CLEAN_SHUTDOWN
 from oncelog.engine.classic.engine import ClassicEngine
-from oncelog.engine.classic.segment import LOG, SNAPSHOT, TRANSACTION_INDEX, file_name
+from oncelog.engine.classic.segment import LOG, OFFSET_INDEX, SNAPSHOT, TRANSACTION_INDEX, file_name
 from oncelog.engine.memory import MemoryDisk, MemoryFile
 from oncelog.engine.port import AbortedTransaction, Appended, Engine, OffsetAt, Partition, Read, Refused
 from oncelog.errors import BadConfig, ErrorCode, OncelogError, StorageFault
@@ -98,11 +98,12 @@ def test_topics_their_ids_partitions_and_configs_last() -> None:
     world.topic("b")
     topic_id = world.engine.topics["a"].id
     world.run(world.engine.create_partitions("a", 5))
+    world.run(world.engine.set_topic_configs("a", {"retention.ms": "6000"}))
     world.run(world.engine.set_topic_configs("b", {"cleanup.policy": "compact"}))
     world.run(world.engine.delete_topic("b"))
     world.topic("b", 3)
     cluster_id = world.engine.cluster_id
-    for clean in (True, False):
+    for clean in (False, True, False):
         if clean:
             world.stop()
             world.again()
@@ -113,11 +114,11 @@ def test_topics_their_ids_partitions_and_configs_last() -> None:
             "b": 3,
         }
         assert world.engine.topic_by_id(topic_id) is world.engine.topics["a"]
-        assert world.engine.topics["a"].configs == {"retention.ms": "5000"}
-        assert world.part("a", 4).config.retention_ms == 5000
+        assert world.engine.topics["a"].configs == {"retention.ms": "6000"}
+        assert world.part("a", 4).config.retention_ms == 6000
         assert world.engine.topics["b"].configs == {}
         assert world.engine.cluster_id == cluster_id
-    assert world.part("a", 0).leader_epoch == world.part("a", 4).leader_epoch == 2
+    assert world.part("a", 0).leader_epoch == world.part("a", 4).leader_epoch == 3
 
 
 def test_t18_names_that_leave_the_directory_are_refused() -> None:
@@ -197,6 +198,7 @@ def test_strays_are_set_aside_and_empty_leftovers_removed() -> None:
     world.disk.make_directory("other-7")
     world.disk.open("other-7/00000000000000000000.log", create=True).append((b"somebody's",))
     world.disk.make_directory("gone-0.0123-delete")
+    world.disk.open("gone-0.0123-delete/00000000000000000000.log", create=True).append((b"deleted",))
     world.crash("process").start()
     names = world.disk.list("")
     assert "left-0" not in names
@@ -296,6 +298,10 @@ def test_reads_over_many_segments_in_any_order() -> None:
     for value in range(200):
         world.put(f"{value}" * 10)
     assert len(world.part().segments) > 10
+    world.settle()
+    indexes = [name for name in world.disk.list("t-0") if name.endswith(OFFSET_INDEX)]
+    assert len(indexes) > 10
+    assert all(world.disk.open(f"t-0/{name}").size() >= 8 * 3 for name in indexes)
     for clean in (None, True, False):
         if clean:
             world.stop()
@@ -352,9 +358,14 @@ def test_v80_to_v84_lso_and_aborted_lists() -> None:
         transaction(world, producer_id, value)
     end(world, 1, commit=False)
     assert world.part().last_stable_offset == 0
+    assert world.read(0, committed=True) == Read(ErrorCode.NONE, b"", 4, 0, 0, ())
     transaction(world, 1, "B2", sequence=1)
     end(world, 0, commit=False)
     assert world.part().last_stable_offset == 2
+    assert list(world.values(committed=True)) == [
+        0,
+        1,
+    ]  # aborted ones too: it is the reader who leaves them out
     end(world, 2, commit=True)
     assert world.part().last_stable_offset == 4
     end(world, 1, commit=True)
@@ -394,7 +405,7 @@ def test_v90_offsets_by_time_and_special_values() -> None:
     assert offset_at(world, -3) == OffsetAt(-1, -1, -1)
     start = world.clock.wall_ms() - 10_000
     times = [start + at * 10 for at in range(60)]
-    times[30] = start + 5000  # out of order, the largest
+    times[31] = start + 5000  # out of order, the largest, and not the first of its batch
     for at in range(0, 60, 2):
         world.send(build_batch([NewRecord(None, b"x" * 40, times[at]), NewRecord(None, b"y", times[at + 1])]))
     assert len(world.part().segments) > 3
@@ -405,11 +416,12 @@ def test_v90_offsets_by_time_and_special_values() -> None:
         assert offset_at(world, start) == OffsetAt(0, start, epoch)
         assert offset_at(world, start + 1) == OffsetAt(1, start + 10, epoch)
         assert offset_at(world, start + 290) == OffsetAt(29, start + 290, epoch)
-        assert offset_at(world, start + 291) == OffsetAt(30, start + 5000, epoch)
-        assert offset_at(world, start + 590) == OffsetAt(30, start + 5000, epoch)
-        assert offset_at(world, start + 5000) == OffsetAt(30, start + 5000, epoch)
+        assert offset_at(world, start + 291) == OffsetAt(30, start + 300, epoch)
+        assert offset_at(world, start + 301) == OffsetAt(31, start + 5000, epoch)
+        assert offset_at(world, start + 590) == OffsetAt(31, start + 5000, epoch)
+        assert offset_at(world, start + 5000) == OffsetAt(31, start + 5000, epoch)
         assert offset_at(world, start + 5001) == OffsetAt(-1, -1, -1)
-        assert offset_at(world, -3) == OffsetAt(30, start + 5000, epoch)
+        assert offset_at(world, -3) == OffsetAt(31, start + 5000, epoch)
         assert offset_at(world, -1) == OffsetAt(60, -1, world.part().leader_epoch)
         assert [offset_at(world, special).offset for special in (-2, -4, -5, -6, -7)] == [0, 0, -1, -1, -1]
 
@@ -538,6 +550,17 @@ def test_a_failed_sync_acks_nothing_ever_again() -> None:
     assert world.values()[0] == b"a"
 
 
+def test_after_a_fault_of_the_engine_no_stop_is_called_clean() -> None:
+    """The disk may still take the file: it would say of a log that nobody looked after that it is whole."""
+    world = World().start()
+    world.topic()
+    world.put("a")
+    world.engine.failed.set_result(StorageFault("a chore in the background failed"))
+    with pytest.raises(StorageFault, match="a chore"):
+        world.stop()
+    assert not world.disk.exists(CLEAN_SHUTDOWN)
+
+
 @pytest.mark.parametrize("space", [0, 1, 60, 61, 68, 200])
 def test_b55_a_full_disk_refuses_and_leaves_a_whole_log(space: int) -> None:
     world = World().start()
@@ -629,6 +652,9 @@ def test_recovery_point_follows_rolls_and_syncs() -> None:
     safe.settle(61_000)
     text = safe.disk.open("recovery-point-offset-checkpoint")
     assert text.read(0, 100) == b"0\n1\nt 0 1\n"
+    syncs = safe.memory.syncs
+    safe.settle(61_000)
+    assert safe.memory.syncs == syncs  # what says nothing new is not written again
 
 
 def test_a_deletion_does_not_wait_for_the_end_of_all_load() -> None:
@@ -757,6 +783,8 @@ def test_trap_25_delete_records_lasts_and_forgets_no_producer() -> None:
     assert part.log_start_offset == 17
     assert part.segments[0].base_offset <= 17 < part.segments[1].base_offset
     assert list(world.values(17)) == [*range(17, 30)]
+    gap = batch_of("x", now=world.clock.wall_ms(), producer_id=1, producer_epoch=0, base_sequence=31)
+    assert world.send(gap) == Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, None, 17)
     world.crash("power").start()
     assert world.part().log_start_offset == 17
     assert world.run(world.part().delete_records(-1)) is ErrorCode.NONE

@@ -160,6 +160,10 @@ def test_v69_sequences_wrap(target: Target, produce_version: int) -> None:
         row("2147483647 again", produced(log.idempotent(producer_id, MAX, count=3)), "NONE @1")
         row("sequence 4: a gap", produced(log.idempotent(producer_id, 4)), "OUT_OF_ORDER_SEQUENCE_NUMBER @-1")
         row("sequence 3", produced(log.idempotent(producer_id, 3)), "NONE @5")
+        other = target.producer_id()
+        row("another, 2147483647", produced(log.idempotent(other, MAX)), "NONE @6")
+        row("sequence 1: a gap", produced(log.idempotent(other, 1)), "OUT_OF_ORDER_SEQUENCE_NUMBER @-1")
+        row("sequence 0", produced(log.idempotent(other, 0)), "NONE @7")
 
 
 def test_v72_a_transactional_id_beside_a_plain_batch(target: Target, produce_version: int) -> None:
