@@ -11,13 +11,13 @@ from typing import Final, Self
 
 from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker
+from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker, TransactionLost
 from oncelog.client.transactional import TransactionalId, TransactionProtocol
 from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
 from oncelog.record.batch import NewRecord, build_batch
 from oncelog.spark import fault_points
-from oncelog.spark.fencing import taken_over
+from oncelog.spark.fencing import explain
 from oncelog.spark.offset_log import UnreadableCheckpoint, digest_of, kafka_offsets, read_sources
 from oncelog.spark.progress import existing_topic, marker_home, peek_marker, read_last_marker
 from oncelog.spark.sink_options import CommitOffsets, SinkOptions, SinkRefused
@@ -115,8 +115,8 @@ class SinkDriver:
         """
         try:
             return self._commit(job, reports)
-        except Fenced as fault:
-            raise taken_over(self._cluster, self.options, fault.producer, fault) from fault
+        except (Fenced, TransactionLost) as fault:
+            raise explain(self._cluster, self.options, fault) from fault
         except BaseException as fault:
             if not (isinstance(fault, ClientFault) and fault.in_doubt):
                 self.abort(reports)

@@ -8,14 +8,14 @@ from typing import Final, Self, TypeVar
 from oncelog.client.admin import LATEST, Admin
 from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker
+from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker, TransactionLost
 from oncelog.client.transactional import TransactionalId
 from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
 from oncelog.spark import fault_points
 from oncelog.spark.arrow import RecordBatch, pa, pc
 from oncelog.spark.encode import BadRows, Encoder, split_by_partition
-from oncelog.spark.fencing import taken_over
+from oncelog.spark.fencing import explain
 from oncelog.spark.hashing import partition_of
 from oncelog.spark.progress import existing_topic
 from oncelog.spark.sink_driver import connect
@@ -73,13 +73,13 @@ def write_rows(options: SinkOptions, opened: Opened, task: Task, batches: Iterat
             with _Part(options, opened, task, cluster) as part:
                 return Report(task, opened, verdict, part.write(batches))
         except (ClientFault, SinkRefused, SinkFailed) as fault:
-            failure, said = _explain(fault, cluster, options, opened)
+            failure, said = _kind_of(fault, cluster, options)
             return Report(task, opened, verdict, {}, failure, f"{task}: {said}")
 
 
-def _explain(fault: Exception, cluster: Cluster, options: SinkOptions, opened: Opened) -> tuple[Failure, str]:
-    if isinstance(fault, Fenced):
-        fault = taken_over(cluster, options, opened.producer, fault)
+def _kind_of(fault: Exception, cluster: Cluster, options: SinkOptions) -> tuple[Failure, str]:
+    if isinstance(fault, Fenced | TransactionLost):
+        fault = explain(cluster, options, fault)
     if isinstance(fault, TakenOver):
         return Failure.TAKEN_OVER, str(fault)
     if isinstance(fault, SinkRefused) or (isinstance(fault, RefusedByBroker) and fault.error in BAD_INPUT):

@@ -1,0 +1,640 @@
+"""The sink's engine against a broker, without Spark: what is visible after each course of events. With ORACLE=1 on Apache Kafka too."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import oncelog
+from oncelog.client.admin import Admin, OffsetView
+from oncelog.client.cluster import Cluster
+from oncelog.client.easy import create_topic, read_all
+from oncelog.client.transactional import TransactionProtocol
+from oncelog.model import Producer, ProducerEpoch, TopicPartition
+from oncelog.server.main import Server
+from oncelog.spark.arrow import RecordBatch
+from oncelog.spark.fault_points import DIRECTORY, FAULT, Injected
+from oncelog.spark.sink_options import SinkFailed, SinkRefused, TakenOver
+from oncelog.spark.sink_plan import Failure, Job, Verdict, read_marker
+from oncelog.tasks import spawn
+from tests.spark.conftest import Stage
+from tests.spark.engine import Engine, numbered, rows
+
+
+@pytest.fixture
+def engine(stage: Stage) -> Engine:
+    return Engine(stage.bootstrap)
+
+
+def values(first: int, stop: int) -> list[bytes]:
+    return [b"%d" % number for number in range(first, stop)]
+
+
+def markers(engine: Engine) -> dict[TopicPartition, int]:
+    """The offsets of the progress group; each carries a marker of our query."""
+    with Cluster(engine.bootstrap) as cluster:
+        found = Admin(cluster).group_offsets(engine.name, require_stable=True)
+    for each in found.values():
+        marker = read_marker(each.metadata)
+        assert marker is not None
+        assert marker.query_id == engine.query_id
+    return {where: each.offset for where, each in found.items()}
+
+
+def checkpoint(folder: Path, batch_id: int, *sources: str) -> str:
+    """An offset log as Spark writes it."""
+    (folder / "offsets").mkdir(parents=True, exist_ok=True)
+    (folder / "offsets" / str(batch_id)).write_text("\n".join(["v1", "{}", *sources]))
+    return str(folder)
+
+
+# One transaction per micro-batch
+
+
+def test_nothing_is_visible_before_the_commit_and_all_is_after_it(engine: Engine) -> None:
+    opened = engine.open()
+    one = engine.task(opened, 0, numbered(0, 3, partition=0), number=0)
+    two = engine.task(opened, 0, numbered(3, 5, partition=1), numbered(5, 6, partition=1), number=1)
+    assert one.written == {TopicPartition(engine.name, 0): 3}
+    assert two.written == {TopicPartition(engine.name, 1): 3}
+    assert engine.seen() == []
+    engine.commit(0, one, two)
+    engine.shows(values(0, 6))
+    assert markers(engine) == {TopicPartition(engine.name, 0): 1}
+
+
+def test_the_next_micro_batch_may_follow_without_another_init(engine: Engine) -> None:
+    opened = engine.open()
+    for batch_id in range(4):
+        following = engine.commit(batch_id, engine.task(opened, batch_id, numbered(batch_id, batch_id + 1)))
+        assert following is not None
+        assert following.producer != opened.producer
+        opened = following
+    engine.shows(values(0, 4))
+
+
+def test_a_micro_batch_that_is_in_is_computed_and_not_written(engine: Engine) -> None:
+    engine.micro_batch(0, numbered(0, 3))
+    opened = engine.open()
+    pulled: list[int] = []
+
+    def computed() -> Iterator[RecordBatch]:
+        for number in range(3):
+            pulled.append(number)
+            yield numbered(number, number + 1)
+
+    report = engine.task(opened, 0, computed())
+    assert pulled == [0, 1, 2]
+    assert (report.verdict, report.written) == (Verdict.SKIP, {})
+    engine.commit(0, report)
+    engine.micro_batch(1, numbered(3, 4))
+    assert engine.seen("uncommitted") == values(0, 4)
+
+
+def test_what_a_lost_driver_wrote_is_aborted_by_the_next_one(engine: Engine) -> None:
+    engine.task(engine.open(), 0, numbered(0, 3))
+    engine.micro_batch(0, numbered(0, 3))
+    engine.shows(values(0, 3))
+    assert engine.seen("uncommitted") == values(0, 3) * 2
+
+
+@pytest.mark.parametrize(
+    ("point", "is_in"),
+    [("before_offsets", False), ("before_end_txn", False), ("after_end_txn", True)],
+)
+def test_a_commit_that_fails_is_aborted_unless_it_was_decided(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, is_in: bool
+) -> None:
+    monkeypatch.setenv(FAULT, f"{point}:raise")
+    monkeypatch.setenv(DIRECTORY, str(tmp_path))
+    with pytest.raises(Injected):
+        engine.micro_batch(0, numbered(0, 3))
+    engine.shows(values(0, 3) if is_in else [])
+    engine.micro_batch(0, numbered(0, 3))
+    engine.shows(values(0, 3))
+
+
+def test_a_late_abort_takes_nothing_back(engine: Engine) -> None:
+    opened = engine.open()
+    report = engine.task(opened, 0, numbered(0, 3))
+    engine.commit(0, report)
+    with engine.driver() as driver:
+        driver.abort([None, report])
+    engine.shows(values(0, 3))
+    engine.micro_batch(1, numbered(3, 4))
+    engine.shows(values(0, 4))
+
+
+def test_an_empty_micro_batch_leaves_no_trace(engine: Engine) -> None:
+    engine.micro_batch(0, numbered(0, 0))
+    assert markers(engine) == {}
+    engine.micro_batch(1, numbered(0, 1))
+    engine.shows(values(0, 1))
+
+
+def test_a_df_write_is_one_transaction_and_leaves_no_progress(engine: Engine) -> None:
+    engine.query_id = None
+    opened = engine.open()
+    report = engine.task(opened, None, numbered(0, 3))
+    assert engine.seen() == []
+    engine.commit(None, report)
+    engine.shows(values(0, 3))
+    with Cluster(engine.bootstrap) as cluster:
+        assert Admin(cluster).group_offsets(engine.name) == {}
+
+
+def test_every_column_arrives(engine: Engine) -> None:
+    batch = rows(
+        b"v0",
+        "v1",
+        None,
+        topic=[engine.name] * 3,
+        key=[b"k0", None, b"k2"],
+        partition=[1, 1, None],
+        timestamp=[1_600_000_000_000, 1_600_000_000_001, None],
+        headers=[[{"key": "h", "value": b"x"}], [], None],
+        unknown=[1, 2, 3],
+    )
+    engine.with_topic = False
+    engine.micro_batch(0, batch)
+    engine.shows([None, b"v0", b"v1"], in_order=False)
+    found = {record.value: record for record in read_all(engine.bootstrap, engine.name)}
+    assert (found[b"v0"].key, found[b"v0"].partition, found[b"v0"].timestamp) == (b"k0", 1, 1_600_000_000_000)
+    assert found[b"v0"].headers == (("h", b"x"),)
+    assert (found[b"v1"].key, found[b"v1"].timestamp) == (None, 1_600_000_000_001)
+    assert found[None].key == b"k2"
+    assert found[None].timestamp > 1_600_000_000_001
+
+
+def test_rows_of_several_topics_are_one_transaction(engine: Engine) -> None:
+    other = f"{engine.name}-other"
+    create_topic(engine.bootstrap, other)
+    engine.with_topic = False
+    opened = engine.open()
+    report = engine.task(
+        opened, 0, rows(b"0", b"1", b"2", topic=[engine.name, other, engine.name], key=["a"] * 3)
+    )
+    engine.commit(0, report)
+    engine.shows([b"0", b"2"])
+    engine.shows([b"1"], other)
+    engine.commit(1, engine.task(engine.open(), 1, rows(b"3", topic=[other], key=["a"])))
+    marker = engine.open().last
+    assert marker is not None
+    assert (marker.batch_id, marker.serial) == (1, 2)
+
+
+# One writer per partition
+
+
+def test_two_tasks_of_one_partition_are_refused_with_the_helper_s_name(engine: Engine) -> None:
+    opened = engine.open()
+    reports = [engine.task(opened, 0, numbered(n, n + 5), number=n) for n in (0, 5)]
+    with pytest.raises(SinkRefused, match=r"one task that writes this partition.*oncelog\.spark\.to_topic"):
+        engine.commit(0, *reports)
+    assert engine.seen() == []
+    engine.micro_batch(0, numbered(0, 10))
+    engine.shows(values(0, 10))
+
+
+def at_the_same_time(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, attempt_ids: tuple[int, int], count: int
+) -> list[Failure | None]:
+    """Two attempts of one task; both look at the end of the partition before either writes. What becomes of each."""
+    ready = threading.Barrier(2, timeout=30)
+    look = Admin.offsets_at
+
+    def together(self: Admin, *words: object, **more: object) -> dict[TopicPartition, OffsetView]:
+        found = look(self, *words, **more)  # pyright: ignore[reportArgumentType]  # handed on as it came
+        ready.wait()
+        return found
+
+    monkeypatch.setattr(Admin, "offsets_at", together)
+    opened = engine.open()
+    found: dict[int, Failure | None] = {}
+
+    def attempt(number: int) -> None:
+        found[number] = engine.task(opened, 0, numbered(0, count), attempt_id=attempt_ids[number]).failure
+
+    threads = [threading.Thread(target=attempt, args=(number,)) for number in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    monkeypatch.setattr(Admin, "offsets_at", look)
+    return [found[0], found[1]]
+
+
+def test_attempts_that_write_at_the_same_time_find_each_other_out(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Failure.REFUSED in at_the_same_time(engine, monkeypatch, (7, 8), 1000)
+
+
+def test_equal_attempts_would_be_taken_for_one_another(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Why batches have bounds of their own: with the same ones the broker drops the second attempt's without a word.
+    assert at_the_same_time(engine, monkeypatch, (7, 7), 1000) == [None, None]
+    assert engine.seen("uncommitted") == values(0, 1000)
+
+
+def test_a_stage_that_runs_again_finds_its_first_run(engine: Engine) -> None:
+    opened = engine.open()
+    engine.task(opened, 0, numbered(0, 500))  # Spark forgets this report: a sibling's shuffle file was lost
+    again = engine.task(opened, 0, numbered(0, 500))
+    assert again.failure is Failure.REFUSED
+    with pytest.raises(SinkRefused, match="to_topic"):
+        engine.commit(0, again)
+    engine.micro_batch(0, numbered(0, 500))
+    engine.shows(values(0, 500))
+
+
+def test_a_second_attempt_writes_nothing(engine: Engine) -> None:
+    opened = engine.open()
+    report = engine.task(opened, 0, numbered(0, 3), attempt=1)
+    assert engine.seen("uncommitted") == []
+    with pytest.raises(SinkFailed, match="attempt number 1"):
+        engine.commit(0, report)
+
+
+# Who owns a transactional id
+
+
+def test_a_zombie_task_writes_nothing_and_says_who_took_over(stage: Stage, engine: Engine) -> None:
+    old = engine.open()
+    engine.given["kafka.client.id"] = "the-other-driver"
+    engine.micro_batch(0, numbered(0, 3))
+    report = engine.task(old, 0, numbered(0, 3))
+    assert report.failure is Failure.TAKEN_OVER
+    known = (
+        "Client 'the-other-driver' at 127.0.0.1:"
+        if stage.name == "oncelog"
+        else r"Producer \d+/\d+ holds it now"
+    )
+    with pytest.raises(TakenOver, match=known):
+        engine.commit(0, report)
+    assert engine.seen("uncommitted") == values(0, 3)
+
+
+def test_a_zombie_driver_commits_nothing_and_says_who_took_over(stage: Stage, engine: Engine) -> None:
+    old = engine.open()
+    report = engine.task(old, 0, numbered(0, 3))
+    engine.given["kafka.client.id"] = "the-other-driver"
+    new = engine.open()
+    known = "the-other-driver" if stage.name == "oncelog" else rf"{new.producer} holds it now"
+    with pytest.raises(TakenOver, match=known):
+        engine.commit(0, report)
+    engine.commit(0, engine.task(new, 0, numbered(0, 3)))
+    engine.shows(values(0, 3))
+
+
+def test_another_query_is_refused_and_fences_nobody(engine: Engine) -> None:
+    engine.micro_batch(0, numbered(0, 3))
+    opened = engine.open()
+    engine.query_id = "q2"
+    with pytest.raises(SinkRefused, match=r"belongs to query q1, whose micro-batch 0 .* this is query q2"):
+        engine.open()
+    engine.query_id = None
+    with pytest.raises(SinkRefused, match=r"this is a df\.write"):
+        engine.open()
+    engine.query_id = "q1"
+    engine.commit(1, engine.task(opened, 1, numbered(3, 4)))
+    engine.shows(values(0, 4))
+
+
+def test_a_query_may_take_over_by_naming_its_predecessor(engine: Engine) -> None:
+    engine.micro_batch(7, numbered(0, 3))
+    engine.query_id, engine.given["takeOver"] = "q2", "q1"
+    engine.micro_batch(0, numbered(3, 6))
+    engine.micro_batch(0, numbered(3, 6))  # replayed: it is its own by now
+    engine.shows(values(0, 6))
+    engine.query_id = "q1"
+    with pytest.raises(SinkRefused, match="belongs to query q2"):
+        engine.open()
+
+
+def test_a_checkpoint_that_was_set_back_is_refused(engine: Engine) -> None:
+    for batch_id in range(3):
+        engine.micro_batch(batch_id, numbered(batch_id, batch_id + 1))
+    with pytest.raises(SinkRefused, match="its checkpoint was set back"):
+        engine.micro_batch(1, numbered(1, 2))
+    engine.shows(values(0, 3))
+
+
+def test_a_replay_with_other_offsets_is_refused(engine: Engine, tmp_path: Path) -> None:
+    engine.given["checkpointLocation"] = checkpoint(tmp_path, 0, '{"nowhere":{"0":5}}')
+    engine.micro_batch(0, numbered(0, 3))
+    engine.micro_batch(0, numbered(0, 3))
+    checkpoint(tmp_path, 0, '{"nowhere":{"0":7}}')
+    with pytest.raises(SinkRefused, match="ended at other source offsets then"):
+        engine.micro_batch(0, numbered(0, 7))
+    engine.shows(values(0, 3))
+
+
+# Source offsets
+
+
+def test_source_offsets_are_of_the_transaction(engine: Engine, tmp_path: Path) -> None:
+    source = Engine(engine.bootstrap, partitions=3).name
+    engine.given["checkpointLocation"] = checkpoint(
+        tmp_path, 0, f'{{"{source}":{{"0":5,"2":0}}}}', "-", '{"elsewhere":{"0":9}}', "12"
+    )
+    opened = engine.open()
+    report = engine.task(opened, 0, numbered(0, 3))
+    assert markers(engine) == {}
+    engine.commit(0, report)
+    output = TopicPartition(engine.name, 0)
+    assert markers(engine) == {TopicPartition(source, 0): 5, TopicPartition(source, 2): 0, output: 1}
+
+
+def test_source_offsets_move_on_though_nothing_is_written(engine: Engine, tmp_path: Path) -> None:
+    source = Engine(engine.bootstrap).name
+    engine.given["checkpointLocation"] = checkpoint(tmp_path, 0, f'{{"{source}":{{"0":5}}}}')
+    engine.micro_batch(0, numbered(0, 0))
+    assert markers(engine)[TopicPartition(source, 0)] == 5
+
+
+def test_no_source_offsets_if_not_wanted(engine: Engine, tmp_path: Path) -> None:
+    source = Engine(engine.bootstrap).name
+    engine.given["checkpointLocation"] = checkpoint(tmp_path, 0, f'{{"{source}":{{"0":5}}}}')
+    engine.given["commitOffsets"] = "false"
+    engine.micro_batch(0, numbered(0, 1))
+    assert list(markers(engine)) == [TopicPartition(engine.name, 0)]
+
+
+@pytest.mark.parametrize(
+    ("sources", "why"),
+    [
+        (None, "has no checkpointLocation"),
+        ((), "offsets/0"),
+        (('{"elsewhere":{"0":9}}',), "'elsewhere' does not exist"),
+    ],
+)
+def test_source_offsets_that_must_be_committed_and_cannot(
+    engine: Engine, tmp_path: Path, sources: tuple[str, ...] | None, why: str
+) -> None:
+    engine.given["commitOffsets"] = "true"
+    if sources is not None:
+        engine.given["checkpointLocation"] = checkpoint(tmp_path, 0 if sources else 99, *sources)
+    with pytest.raises(SinkRefused, match=why):
+        engine.micro_batch(0, numbered(0, 1))
+    assert engine.seen() == []
+
+
+# The marker topic
+
+
+@pytest.fixture
+def with_marker_topic(engine: Engine) -> Engine:
+    engine.given["markerTopic"] = f"{engine.name}-markers"
+    create_topic(engine.bootstrap, engine.given["markerTopic"], 3, {"cleanup.policy": "compact"})
+    return engine
+
+
+def test_a_marker_outlives_its_group_in_the_marker_topic(with_marker_topic: Engine) -> None:
+    engine = with_marker_topic
+    for batch_id in range(3):
+        engine.micro_batch(batch_id, numbered(batch_id, batch_id + 1))
+    with Cluster(engine.bootstrap) as cluster:
+        Admin(cluster).delete_group(engine.name)
+    engine.micro_batch(2, numbered(2, 3))
+    engine.micro_batch(3, numbered(3, 4))
+    engine.shows(values(0, 4))
+    found = read_all(engine.bootstrap, engine.given["markerTopic"])
+    assert {record.key for record in found} == {engine.name.encode()}
+    batch_ids = [
+        marker.batch_id for record in found if (marker := read_marker((record.value or b"").decode()))
+    ]
+    assert batch_ids == [0, 1, 2, 3]
+
+
+def test_without_a_marker_topic_a_lost_group_is_a_duplicate(engine: Engine) -> None:
+    # What the marker topic is for: docs/spark.md says so.
+    engine.micro_batch(0, numbered(0, 1))
+    with Cluster(engine.bootstrap) as cluster:
+        Admin(cluster).delete_group(engine.name)
+    engine.micro_batch(0, numbered(0, 1))
+    engine.shows(values(0, 1) * 2)
+
+
+def test_markers_of_an_aborted_transaction_are_not_seen(
+    with_marker_topic: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = with_marker_topic
+    monkeypatch.setenv(FAULT, "before_end_txn:raise")
+    monkeypatch.setenv(DIRECTORY, str(tmp_path))
+    with pytest.raises(Injected):
+        engine.micro_batch(0, numbered(0, 1))
+    assert engine.open().last is None
+
+
+def test_a_missing_marker_topic_is_refused(engine: Engine) -> None:
+    engine.given["markerTopic"] = "not-there"
+    with pytest.raises(SinkRefused, match="option markerTopic: topic 'not-there' does not exist"):
+        engine.micro_batch(0, numbered(0, 1))
+    assert engine.seen() == []
+
+
+def test_rows_must_not_go_to_the_marker_topic(with_marker_topic: Engine) -> None:
+    engine = with_marker_topic
+    engine.with_topic = False
+    name = engine.given["markerTopic"]
+    every = rows(b"0", b"1", b"2", topic=[name] * 3, partition=[0, 1, 2], key=["a"] * 3)
+    with pytest.raises(SinkRefused, match="for markers only"):
+        engine.micro_batch(0, every)
+    assert read_all(engine.bootstrap, name) == []
+
+
+# Bad input: refused in a sentence, and nothing of the micro-batch is visible
+
+
+def bad_rows(kind: str, name: str) -> RecordBatch:
+    match kind:
+        case "null topic":
+            return rows(b"0", b"1", topic=[name, None])
+        case "missing topic":
+            return rows(b"0", b"1", topic=[name, "not-there"])
+        case "wrong partition":
+            return rows(b"0", b"1", topic=[name, name], partition=[0, 2])
+        case "negative partition":
+            return rows(b"0", b"1", topic=[name, name], partition=[0, -1])
+        case "partition as text":
+            return rows(b"0", b"1", topic=[name, name], partition=["0", "0"])
+        case "too large for a request":
+            return rows(b"0", bytes(2_000_000), topic=[name, name], partition=[0, 0])
+        case "too large for the topic":
+            return rows(b"0", bytes(5_000), topic=[name, name], partition=[0, 0])
+        case "null key":
+            return rows(b"0", b"1", topic=[name, name], partition=[0, 0], key=[b"k", None])
+        case _:
+            raise AssertionError(kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("null topic", "row 1 of the task: wanted a topic, found null"),
+        ("missing topic", "topic 'not-there' does not exist"),
+        ("wrong partition", "has partitions 0 to 1, found 2"),
+        ("negative partition", "has partitions 0 to 1, found -1"),
+        ("partition as text", "wanted whole numbers, found string"),
+        ("too large for a request", r"-0: row \d: a record of \d+ bytes, max.request.size is 1048576"),
+        ("too large for the topic", r"Produce to .*-0 \(\d+ bytes\): .*MESSAGE_TOO_LARGE"),
+        ("null key", "INVALID_RECORD"),
+    ],
+)
+def test_bad_input(engine: Engine, kind: str, why: str) -> None:
+    policy = {"cleanup.policy": "compact"} if kind == "null key" else {}
+    small = f"{engine.name}-bad"
+    create_topic(engine.bootstrap, small, 2, {"max.message.bytes": "2000", **policy})
+    engine.with_topic = False
+    with pytest.raises(SinkRefused, match=why):
+        engine.micro_batch(0, rows(b"good", topic=[engine.name], key=["a"]), bad_rows(kind, small))
+    assert engine.seen() == []
+    assert read_all(engine.bootstrap, small) == []
+    engine.micro_batch(0, rows(b"good", topic=[engine.name], key=["a"]))
+    engine.shows([b"good"])
+
+
+def test_the_output_topic_must_be_there_before_anybody_is_fenced(engine: Engine) -> None:
+    opened = engine.open()
+    engine.given["topic"] = "not-there"
+    with pytest.raises(SinkRefused, match="option topic: topic 'not-there' does not exist"):
+        engine.open()
+    del engine.given["topic"]
+    engine.commit(0, engine.task(opened, 0, numbered(0, 1)))
+    engine.shows(values(0, 1))
+
+
+def test_a_timeout_beyond_the_broker_s_limit_is_said_so(engine: Engine) -> None:
+    engine.given["kafka.transaction.timeout.ms"] = "900001"
+    with pytest.raises(SinkRefused, match=r"900001 is more than the broker's transaction\.max\.timeout\.ms"):
+        engine.open()
+
+
+def test_a_fault_of_whoever_computes_the_rows_is_not_ours_to_report(engine: Engine) -> None:
+    def failing() -> Iterator[RecordBatch]:
+        yield numbered(0, 3)
+        raise ZeroDivisionError("a user's function")
+
+    opened = engine.open()
+    with pytest.raises(ZeroDivisionError):
+        engine.task(opened, 0, failing())
+    with engine.driver() as driver:
+        driver.abort_opened(opened)
+    assert engine.seen() == []
+    engine.micro_batch(0, numbered(0, 3))
+    engine.shows(values(0, 3))
+
+
+def test_the_job_of_every_report_is_compared(engine: Engine) -> None:
+    opened = engine.open()
+    report = engine.task(opened, 0, numbered(0, 3))
+    with engine.driver() as driver, pytest.raises(SinkRefused, match="micro-batch 1"):
+        driver.commit(Job(engine.query_id, 1), [report])
+    assert engine.seen() == []
+
+
+# What only an embedded broker can be made to do
+
+
+def test_a_commit_whose_answer_is_lost_is_in_once(broker: oncelog.Broker) -> None:
+    engine = Engine(broker.bootstrap)
+    opened = engine.open()
+    report = engine.task(opened, 0, numbered(0, 3))
+    broker.drop_reply("EndTxn", transactional_id=engine.name)
+    engine.commit(0, report)
+    engine.micro_batch(1, numbered(3, 4))
+    engine.shows(values(0, 4))
+
+
+def test_a_produce_whose_answer_is_lost_is_in_once(broker: oncelog.Broker) -> None:
+    engine = Engine(broker.bootstrap)
+    opened = engine.open()
+    broker.drop_reply("Produce", transactional_id=engine.name)
+    engine.commit(0, engine.task(opened, 0, numbered(0, 500)))
+    assert engine.seen("uncommitted") == values(0, 500)
+
+
+@pytest.mark.parametrize("how", ["restart", "kill"])
+def test_a_broker_that_comes_back_finds_the_transaction(broker: oncelog.Broker, how: str) -> None:
+    engine = Engine(broker.bootstrap)
+    opened = engine.open()
+    one = engine.task(opened, 0, numbered(0, 3), number=0)
+    if how == "kill":
+        broker.kill()
+        broker.start()
+    else:
+        broker.restart()
+    two = engine.task(opened, 0, numbered(3, 6, partition=1), number=1)
+    engine.commit(0, one, two)
+    engine.shows(values(0, 6))
+
+
+def test_a_micro_batch_that_outlives_its_timeout_is_said_so() -> None:
+    with oncelog.Broker(virtual_clock=True) as broker:
+        engine = Engine(broker.bootstrap, given={"kafka.transaction.timeout.ms": "60000"})
+        opened = engine.open()
+        report = engine.task(opened, 0, numbered(0, 3))
+        broker.clock.advance(seconds=120)
+        with pytest.raises(SinkFailed, match=r"longer than kafka\.transaction\.timeout\.ms=60000"):
+            engine.commit(0, report)
+        engine.micro_batch(0, numbered(0, 3))
+        engine.shows(values(0, 3))
+
+
+def test_the_old_protocol_tv1() -> None:
+    with oncelog.Broker(settings={"transaction.version": 1}) as broker:
+        engine = Engine(broker.bootstrap)
+        opened = engine.open()
+        assert opened.protocol is TransactionProtocol.TV1
+        engine.task(opened, 0, numbered(0, 3))
+        engine.micro_batch(0, numbered(0, 3), numbered(3, 6, partition=1))
+        engine.micro_batch(0, numbered(0, 3), numbered(3, 6, partition=1))
+        report = engine.task(engine.open(), 1, numbered(6, 7, partition=1))
+        # Its epoch stays: only another InitProducerId keeps late requests out.
+        assert engine.commit(1, report) is None
+        engine.shows(values(0, 7))
+        old = engine.open()
+        engine.micro_batch(2, numbered(7, 8))
+        assert engine.task(old, 2, numbered(7, 8)).failure is Failure.TAKEN_OVER
+
+
+LAST_EPOCH = 32_766  # that a client may hold
+
+
+def bring_to_epoch(broker: oncelog.Broker, transactional_id: str, epoch: int) -> None:
+    """Writes the id's state record, as if so many transactions had been, and lets the broker read it."""
+
+    def write(server: Server) -> None:
+        txn = server.broker.transactions.get(transactional_id)
+        assert txn is not None
+        aged = replace(txn, producer=Producer(txn.producer.id, ProducerEpoch(epoch)))
+        spawn(server.loop, server.broker.transactions.write_record(aged)).result()
+
+    broker.run(write)
+    broker.restart()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("left", range(4))
+def test_epochs_that_are_used_up_are_an_ordinary_path(version: int, left: int) -> None:
+    with oncelog.Broker(settings={"transaction.version": version}) as broker:
+        engine = Engine(broker.bootstrap)
+        first = engine.open().producer
+        bring_to_epoch(broker, engine.name, LAST_EPOCH - left)
+        producers: set[int] = set()
+        following = None
+        for batch_id in range(6):
+            opened = following or engine.open()
+            producers.add(opened.producer.id)
+            report = engine.task(opened, batch_id, numbered(batch_id, batch_id + 1))
+            assert report.failure is None, report.fault
+            following = engine.commit(batch_id, report)
+            if batch_id == 3:
+                following = None  # a restart of the driver
+        assert len(producers | {first.id}) > 1
+        engine.micro_batch(5, numbered(5, 6))  # replayed
+        engine.shows(values(0, 6))
