@@ -229,7 +229,8 @@ def test_a_record_larger_than_a_request_is_refused_with_its_size() -> None:
 
 
 def test_many_bytes_are_made_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = columns_of([NewRecord(b"%d" % each, b"v" * 100, NOW + each) for each in range(1000)])
+    sizes = [9000, *[100] * 500, 9000, *[100] * 500]  # some larger than a piece
+    rows = columns_of([NewRecord(b"%d" % each, b"v" * size, NOW + each) for each, size in enumerate(sizes)])
     whole = Encoder(US, True, "none", 2000, now_ms).add(rows)
     monkeypatch.setattr(encoding, "CHUNK_BYTES", 5000)
     assert Encoder(US, True, "none", 2000, now_ms).add(rows) == whole
