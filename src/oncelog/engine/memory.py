@@ -31,6 +31,11 @@ class _Node:
             tuple[int, int]
         ] = []  # ranges that a failed sync gave up: the kernel calls them clean
 
+    def copy(self) -> "_Node":
+        found = _Node()
+        found.cache[:] = found.durable[:] = self.cache
+        return found
+
     def sync(self) -> None:
         if self.changed_from is not None:
             self.durable[:] = self.cache
@@ -83,6 +88,12 @@ class _Directory:
         self.entries: dict[str, _Node | _Directory] = {}
         self.durable: dict[str, _Node | _Directory] = {}
         self.changes: list[dict[str, _Node | _Directory | None]] = []
+
+    def copy(self) -> "_Directory":
+        found = _Directory()
+        found.entries = {name: node.copy() for name, node in self.entries.items()}
+        found.durable = dict(found.entries)
+        return found
 
     def change(self, entries: "dict[str, _Node | _Directory | None]") -> None:
         _apply(self.entries, entries)
@@ -215,6 +226,12 @@ class MemoryDisk:
         self.before_change = None
         if kept == "power":
             self._root.lose_power(self._random)
+
+    def copy(self, loop: Loop, random: Random) -> "MemoryDisk":
+        """Another disk with the same files, as a killed process would leave them."""
+        copy = MemoryDisk(loop, random)
+        copy._root = self._root.copy()
+        return copy
 
     def set_dice(self, random: Random) -> None:
         """Other fates for what is not synced at the next power cuts."""

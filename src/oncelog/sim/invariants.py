@@ -1,28 +1,111 @@
-"""What must hold inside the broker, whatever clients see. Numbers are those of the list in docs/reliability.md."""
+"""What must hold inside the broker, whatever clients see. Numbers are those of the list in docs/reliability.md.
 
+The offsets of a partition are compared with a shadow: a model of a few lines that reads the headers of the batches in the
+log, each once, and shares no code with the broker's own rules but the header's layout.
+"""
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from oncelog.broker.groups_shard import LiveShard, Status
 from oncelog.engine.classic.partition import ClassicPartition
+from oncelog.engine.classic.segment import Segment
 from oncelog.log.state import last_stable_offset
-from oncelog.model import CONSUMER_OFFSETS, TopicPartition
+from oncelog.model import NO_PRODUCER_ID, TopicPartition
+from oncelog.record.batch import BatchHeader
+from oncelog.record.marker import read_marker
 from oncelog.sim.world import Machine, World
-from oncelog.txn.state import ENDING, State
+from oncelog.tasks import spawn
+from oncelog.txn.state import ENDING, NO_EPOCH, TV1, State, Txn
 
 
 class Broken(AssertionError):
     """An invariant does not hold."""
 
 
+class Shadow:
+    """One partition's log as the bytes tell it."""
+
+    def __init__(self, partition: ClassicPartition) -> None:
+        self._partition = partition
+        self._segment: Segment | None = None
+        self._position = 0
+        self.end: int | None = None
+        self._open: dict[int, int] = {}  # producer id -> first offset of its transaction
+        self._ended: list[
+            tuple[int, int]
+        ] = []  # (first offset, marker offset), marker not below the high watermark
+        self._epochs: dict[int, int] = {}
+        self._sequences: dict[tuple[int, int], int] = {}  # (producer id, epoch) -> next sequence
+
+    def catch_up(self) -> None:
+        segments = self._partition.segments
+        at = segments.index(self._segment) if self._segment in segments else 0
+        for segment in segments[at:]:
+            if segment is not self._segment:
+                self._segment, self._position = segment, 0
+            for header, position in segment.walk(self._position, segment.size):
+                self._note(header, position)
+                self._position = position + header.size
+
+    def _note(self, header: BatchHeader, position: int) -> None:
+        name, offset, producer = self._partition.directory, header.base_offset, header.producer_id
+        if self.end is not None and offset != self.end:
+            raise Broken(f"1: {name}: a batch at {offset} follows one that ends at {self.end}")
+        self.end = header.next_offset
+        if producer < 0:
+            return
+        if header.producer_epoch < self._epochs.get(producer, -1):
+            raise Broken(
+                f"10: {name} {offset}: epoch {header.producer_epoch} of producer {producer} after "
+                f"{self._epochs[producer]}"
+            )
+        self._epochs[producer] = header.producer_epoch
+        if header.is_control:
+            assert self._segment is not None
+            if read_marker(self._segment.log.read(position, header.size)) is not None:
+                first = self._open.pop(producer, None)
+                if first is not None:
+                    self._ended.append((first, offset))
+            return
+        key = (producer, header.producer_epoch)
+        wanted = self._sequences.get(key)
+        if (
+            wanted is not None
+            and header.base_sequence != wanted
+            and not self._partition.topic.startswith("__")
+        ):
+            raise Broken(
+                f"6: {name} {offset}: sequence {header.base_sequence} of producer {producer}/{header.producer_epoch}, "
+                f"wanted {wanted}"
+            )
+        self._sequences[key] = header.base_sequence + header.last_offset_delta + 1
+        if header.is_transactional:
+            self._open.setdefault(producer, offset)
+
+    def last_stable(self, high_watermark: int, log_start: int) -> int:
+        self._ended = [each for each in self._ended if each[1] >= high_watermark]
+        undecided = [*self._open.values(), *(first for first, _ in self._ended)]
+        return max(min([high_watermark, *undecided]), log_start)
+
+
 class Invariants:
     """Watches each life of the broker: partitions tell when one of their offsets moved."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, expiry: bool = False) -> None:
         self._world = world
+        self._expiry = expiry  # producers may be forgotten: then sequences may begin anew
         self._stable: dict[str, int] = {}  # the highest LSO that readers could see
+        self._shadows: dict[str, Shadow] = {}
         self._watched: set[str] = set()
         self.looks = 0
+        self.replays = 0
         world.on_up.append(self._begin)
 
     def _begin(self, machine: Machine) -> None:
         self._watched.clear()
+        self._shadows.clear()
         self.check_all(machine)
 
     def partitions(self, machine: Machine) -> list[ClassicPartition]:
@@ -35,13 +118,15 @@ class Invariants:
 
     def check_all(self, machine: Machine) -> None:
         for partition in self.partitions(machine):
-            self._look(partition)
             if partition.directory not in self._watched:
                 self._watched.add(partition.directory)
+                if "compact" not in partition.config.cleanup_policy and not self._expiry:
+                    self._shadows[partition.directory] = Shadow(partition)
                 partition.watch(lambda partition=partition: self._look(partition))
+            self._look(partition)
 
     def _look(self, partition: ClassicPartition) -> None:
-        """1 order, 3 the LSO never goes back, 4 what it is, 5 what is told is durable."""
+        """1 order, 3 the LSO never goes back, 4 what it is, 5 what is told is durable, 6 sequences, 10 epochs."""
         self.looks += 1
         state = partition.state
         name = partition.directory
@@ -54,20 +139,20 @@ class Invariants:
         if stable < self._stable.get(name, 0):
             raise Broken(f"3: {name}: LSO was {self._stable[name]} and is {stable}")
         self._stable[name] = stable
-        undecided = [
-            each.transaction_first_offset
-            for each in state.producers.values()
-            if each.transaction_first_offset >= 0
-        ]
-        undecided += [
-            each.first_offset for each in state.completed if each.last_offset >= state.high_watermark
-        ]
-        wanted = max(min([state.high_watermark, *undecided]), state.log_start_offset)
+        shadow = self._shadows.get(name)
+        if shadow is None:
+            return
+        shadow.catch_up()
+        if shadow.end is not None and shadow.end != state.log_end_offset:
+            raise Broken(f"1: {name}: the log ends at {shadow.end}, the broker says {state.log_end_offset}")
+        wanted = shadow.last_stable(state.high_watermark, state.log_start_offset)
         if stable != wanted:
             raise Broken(f"4: {name}: LSO is {stable}, wanted {wanted}")
 
     def check_orphans(self, machine: Machine) -> None:
         """9: whoever has a transaction open in a partition has it open at the coordinator, with that partition."""
+        if not machine.is_up:
+            return
         owners: dict[int, tuple[TopicPartition, ...]] = {}
         for txn in machine.runtime.transactions.all():
             if txn.state is State.ONGOING or txn.state in ENDING:
@@ -99,8 +184,127 @@ class Invariants:
                 )
         return None
 
-    def at_end(self) -> None:
-        machine = self._world.machine
-        self.check_all(machine)
-        self.check_orphans(machine)
-        _ = CONSUMER_OFFSETS
+    # 13: what is in memory is what a restart would find
+
+    def check_partitions_replay(self) -> None:
+        """At any moment: a partition's memory changes with each write, without a wait in between."""
+        live = self._world.machine
+        if live.is_up and live.fault is None and not self._expiry:
+            self._compare(live, self._replayed(serving=False))
+
+    def check_all_replays(self) -> None:
+        """At rest: the coordinators' memory too."""
+        live = self._world.machine
+        again = self._replayed()
+        if not self._expiry:
+            self._compare(live, again)
+        ids = {each.transactional_id: each for each in again.runtime.transactions.all()}
+        for txn in live.runtime.transactions.all():
+            found = ids.pop(txn.transactional_id, None)
+            if found is None or self._kept(found) != self._kept(txn):
+                raise Broken(f"13: {txn.transactional_id} is {txn}, a restart would find {found}")
+        if ids:
+            raise Broken(f"13: a restart would bring back {sorted(ids)}")
+        before, after = _offsets(live), _offsets(again)
+        if before != after:
+            raise Broken(f"13: group offsets are {before}, a restart would find {after}")
+
+    def _kept(self, txn: Txn) -> Txn:
+        """What the record of a transactional id can hold: records of transaction.version 0 have no tagged fields."""
+        if self._world.settings.get("transaction.version") != "0":
+            return replace(txn, last_producer_epoch=NO_EPOCH)
+        return replace(
+            txn,
+            last_producer_epoch=NO_EPOCH,
+            previous_producer_id=NO_PRODUCER_ID,
+            next_producer_id=NO_PRODUCER_ID,
+            client_version=TV1,
+        )
+
+    def _compare(self, live: Machine, again: Machine) -> None:
+        copies = {each.directory: each for each in self.partitions(again)}
+        for partition in self.partitions(live):
+            copy = copies[partition.directory]
+            for what, mine, theirs in (
+                ("log start", partition.log_start_offset, copy.log_start_offset),
+                ("log end", partition.log_end_offset, copy.log_end_offset),
+                ("producers", _producers(partition), _producers(copy)),
+                ("aborted transactions", _aborted(partition), _aborted(copy)),
+            ):
+                if isinstance(mine, dict) and isinstance(theirs, dict):
+                    mine, theirs = _differences(mine, theirs)
+                if mine != theirs:
+                    raise Broken(
+                        f"13: {what} of {partition.directory}: {mine}, a restart would find {theirs}"
+                    )
+
+    def _replayed(self, *, serving: bool = True) -> Machine:
+        """The broker that would come up if this one were killed now, on a copy of its disk; or its engine alone, which
+        ends no transactions."""
+        self.replays += 1
+        mine = self._world
+        world = World("replay", mine.settings)
+        world.loop.now_ms = mine.loop.now_ms
+        world.clock.wall_shift_ms = mine.clock.wall_shift_ms
+        world.disk = mine.disk.copy(world.loop, Random(0))
+        world.machine = machine = Machine(world)
+        if not serving:
+            task = spawn(machine.loop, machine.engine.start(), "start")
+            while not task.done():
+                world.loop.step()
+            task.result()
+            return machine
+        world.power_on()
+        while not world.machine.is_up or not _loaded(world.machine):
+            if not world.loop.step():
+                world.check_start()
+                raise Broken("13: a restart would not come up")
+            world.check_start()
+        return world.machine
+
+
+def _differences(mine: dict[int, Any], theirs: dict[int, Any]) -> tuple[dict[int, Any], dict[int, Any]]:
+    other = [each for each in {**mine, **theirs} if mine.get(each) != theirs.get(each)]
+    return {each: mine.get(each) for each in other}, {each: theirs.get(each) for each in other}
+
+
+def _producers(partition: ClassicPartition) -> dict[int, Any]:
+    """All but the times of remembered batches: Kafka's snapshot has one time per producer, which a marker moves on. What
+    stood below the log start is forgotten by a restart, as in Kafka: nothing of it can be doubled."""
+    start = partition.log_start_offset
+    return {
+        number: (
+            each.epoch,
+            [batch[:4] for batch in each.batches if batch.last_offset >= start],
+            each.transaction_first_offset,
+            (each.coordinator_epoch, each.last_timestamp) if not start else None,
+        )
+        for number, each in partition.state.producers.items()
+        if not start or (each.batches and each.batches[-1].last_offset >= start)
+    }
+
+
+def _aborted(partition: ClassicPartition) -> list[Any]:
+    return [entry for segment in partition.segments for entry in segment.aborted()]
+
+
+def _shards(machine: Machine) -> list[LiveShard]:
+    return list(machine.runtime.groups._shards.values())  # pyright: ignore[reportPrivateUsage]  # looked at from inside
+
+
+def _loaded(machine: Machine) -> bool:
+    return all(shard.status is Status.READY for shard in _shards(machine))
+
+
+def _offsets(machine: Machine) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for shard in _shards(machine):
+        for group, offsets in shard.state.offsets.items():
+            found[group] = (
+                {
+                    topic: {at: (value.offset, value.metadata) for at, value in parts.items()}
+                    for topic, parts in offsets.visible.items()
+                },
+                sorted(offsets.pending),
+            )
+    return found

@@ -64,7 +64,7 @@ class Stage:
         self.world = World(seed, plan.settings, network=plan.network, profile=profile, survives_faults=True)
         self.history = History()
         self.checker = Checker(self.history)
-        self.invariants = Invariants(self.world)
+        self.invariants = Invariants(self.world, expiry=plan.expiry)
         self.counts: Counter[str] = Counter()
 
     def run(self) -> Outcome:
@@ -77,6 +77,8 @@ class Stage:
         self.counts["crashes"] = self.world.crashes
         self.counts["crashes in recovery"] = self.world.crashes_in_recovery
         self.counts["disk faults"] = self.world.disk_faults
+        self.counts["restarts compared"] = self.invariants.replays
+        self.counts["invariants looked at"] = self.invariants.looks
         self.counts["steps"] = self.world.loop.steps
         self.counts["operations"] = len(self.history.ops)
         self.counts["virtual seconds"] = int(self.world.loop.now_ms / 1000)
@@ -160,6 +162,7 @@ class Stage:
         while True:
             why = self.invariants.unrest()
             if why is None:
+                self.invariants.check_all_replays()
                 return
             if world.loop.now_ms > deadline:
                 raise Defect(f"not at rest after all faults: {why}")
@@ -173,7 +176,8 @@ class Stage:
         session = Session(self.world, self.rng, "last")
         inputs = [each for each in self.plan.partitions if each.startswith(f"{IN}-")]
         await fetch_offsets(session, self.history, "last", GROUP, inputs, final=True)
-        self.invariants.at_end()
+        self.invariants.check_all(self.world.machine)
+        self.invariants.check_orphans(self.world.machine)
 
 
 class Story(Stage):
@@ -434,6 +438,9 @@ class Story(Stage):
             await sleep(world.loop, rng.expovariate(1 / (plan.crash_mean_ms or 200.0)))
             if not self._busy:
                 return
+            if rng.random() < 0.04:
+                self.invariants.check_partitions_replay()
+                self.invariants.check_orphans(world.machine)
             dice = rng.random()
             if dice < 0.5 and plan.crash_mean_ms and world.crashes < plan.crashes:
                 kept = "power" if plan.power and rng.random() < 0.7 else "process"
