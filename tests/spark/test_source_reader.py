@@ -333,3 +333,8 @@ def test_a_missing_topic_is_no_loss_but_an_error_until_it_was_read(feed: Feed) -
         late.latestOffset({}, ALL)
     with pytest.raises(DataLoss, match="nowhere-0 is gone; offset 4 was next"):
         late.latestOffset({"nowhere": {"0": 4}}, ALL)
+    tolerant = stream(feed, "nowhere", failOnDataLoss=False)
+    with pytest.raises(MissingTopic):
+        tolerant.initialOffset()
+    assert tolerant.latestOffset({"nowhere": {"0": 4}}, ALL) == {}
+    assert tolerant.latestOffset({}, ALL) == {}

@@ -268,9 +268,8 @@ class OncelogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._initial is None:
             partitions = self.logs.partitions()
             first = self.logs.start(partitions)
-            if (
-                self._target is not None
-            ):  # records that came since the target was set are not part of this run
+            # Records that came since the target was set are not part of this run.
+            if self._target is not None:
                 first = {each: min(at, self._target.get(each, at)) for each, at in first.items()}
             self._initial = first
         return self._initial
@@ -305,7 +304,8 @@ class OncelogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return True
 
     def _ends(self, starts: Offsets) -> dict[TopicPartition, int]:
-        partitions = self.logs.partitions(known=starts)
+        lenient = not self._options.fail_on_data_loss  # it vanished earlier, and was reported as lost then
+        partitions = self.logs.partitions(known=starts, lenient=lenient)
         return self.logs.latest(partitions) if self._target is None else self._target
 
     def _wait_for_more(self, starts: Offsets, ends: Offsets) -> bool:
