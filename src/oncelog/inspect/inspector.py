@@ -15,6 +15,7 @@ from oncelog.inspect import abort, annotate, ask, explain, replay, strip, views
 from oncelog.inspect.ask import Ends, SideDoor
 from oncelog.inspect.events import Event, from_line
 from oncelog.inspect.lag import lag_records
+from oncelog.inspect.metrics import collect, exposition
 from oncelog.inspect.spark_queries import SparkQuery, queries
 from oncelog.inspect.timeline import Timeline, timeline
 from oncelog.model import Isolation, TopicPartition
@@ -275,6 +276,10 @@ class Inspector:
 
     def abort(self, plan: abort.Plan) -> None:
         self._ask(lambda cluster, _: abort.carry_out(cluster, plan))
+
+    def metrics(self) -> str:
+        """Prometheus' text."""
+        return self._ask(lambda cluster, door: exposition(collect(cluster, door, now_ms=self._now_ms())))
 
     def spark(self) -> list[SparkQuery]:
         return self._ask(lambda cluster, _: queries(cluster))

@@ -127,14 +127,12 @@ class Page:
         bootstrap: str,
         results: Path | None = None,
         stories: Sequence[Story] = (),
-        metrics: Callable[[], str] | None = None,
     ) -> None:
         self._inspector = inspector
         self._access = access
         self._bootstrap = bootstrap
         self._results = results
         self._stories = {each.key: each for each in stories}
-        self._metrics = metrics
 
     def app(self) -> Starlette:
         return Starlette(
@@ -338,10 +336,8 @@ class Page:
         return StreamingResponse(ticks(), media_type="text/event-stream")
 
     async def _metrics_text(self, _: Request) -> Response:
-        if self._metrics is None:
-            return PlainTextResponse("no metrics here: they are the broker's\n", 404)
         try:
-            body = await run_in_threadpool(self._metrics)
+            body = await run_in_threadpool(self._inspector.metrics)
         except ClientFault as fault:
             return PlainTextResponse(f"{fault}\n", 502)
         return PlainTextResponse(body, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,191 @@
+"""The cluster in Prometheus' text format, under the names that existing dashboards know, and our own.
+
+Families: kafka_exporter, kafka-lag-exporter, and the JMX exporter where the value is known over the wire; `oncelog_*` for the
+rest. No label holds a transactional id: there may be as many as there are processes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from oncelog.client.admin import Admin
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import RefusedByBroker
+from oncelog.inspect import ask, views
+from oncelog.inspect.ask import Ends, SideDoor
+from oncelog.model import TopicPartition
+
+Labels = Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Family:
+    """One metric with its samples."""
+
+    name: str
+    kind: str  # "gauge" or "counter"
+    text: str
+    samples: list[tuple[Labels, float]] = field(default_factory=list[tuple[Labels, float]])
+
+    def add(self, value: float, **labels: object) -> None:
+        self.samples.append((labels, value))
+
+
+def exposition(families: Iterable[Family]) -> str:
+    """Prometheus' text; families without a sample are left out."""
+    lines: list[str] = []
+    for family in families:
+        if not family.samples:
+            continue
+        lines.append(f"# HELP {family.name} {family.text}")
+        lines.append(f"# TYPE {family.name} {family.kind}")
+        for labels, value in family.samples:
+            named = ",".join(f'{name}="{_escape(str(each))}"' for name, each in labels.items())
+            shown = repr(value) if isinstance(value, float) and not value.is_integer() else str(int(value))
+            lines.append(f"{family.name}{{{named}}} {shown}" if named else f"{family.name} {shown}")
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def collect(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Family]:
+    """Everything, in a fixed order."""
+    topics = cluster.topics()
+    partitions = [TopicPartition(topic.name, each.index) for topic in topics for each in topic.partitions]
+    ends = ask.ends_of(cluster, partitions)
+    return [
+        *_cluster(cluster, {each.name: len(each.partitions) for each in topics}),
+        *_partitions(ends),
+        *_groups(cluster, ends),
+        *_transactions(cluster, door, now_ms),
+        *_counters(door),
+    ]
+
+
+def _cluster(cluster: Cluster, topics: Mapping[str, int]) -> Iterable[Family]:
+    brokers = Family("kafka_brokers", "gauge", "Brokers in the cluster")
+    brokers.add(len(cluster.nodes()))
+    yield brokers
+    counts = Family("kafka_topic_partitions", "gauge", "Partitions of a topic")
+    for name, count in topics.items():
+        counts.add(count, topic=name)
+    yield counts
+    leaders = Family("kafka_server_replicamanager_partitioncount", "gauge", "Partitions of the cluster")
+    leaders.add(sum(topics.values()))
+    yield leaders
+    behind = Family(
+        "kafka_server_replicamanager_underreplicatedpartitions", "gauge", "Partitions that lack a replica"
+    )
+    behind.add(
+        sum(len(each.in_sync) < len(each.replicas) for topic in cluster.topics() for each in topic.partitions)
+    )
+    yield behind
+
+
+def _partitions(ends: Mapping[TopicPartition, Ends]) -> Iterable[Family]:
+    rows: tuple[tuple[str, str, Callable[[Ends], int]], ...] = (
+        ("kafka_topic_partition_current_offset", "High watermark", lambda each: each.high_watermark),
+        ("kafka_topic_partition_oldest_offset", "Log start offset", lambda each: each.log_start),
+        ("kafka_partition_latest_offset", "High watermark", lambda each: each.high_watermark),
+        ("kafka_partition_earliest_offset", "Log start offset", lambda each: each.log_start),
+        ("kafka_log_log_logendoffset", "High watermark", lambda each: each.high_watermark),
+        ("kafka_log_log_logstartoffset", "Log start offset", lambda each: each.log_start),
+        (
+            "kafka_cluster_partition_laststableoffsetlag",
+            "Offsets that readers at read_committed cannot see yet",
+            lambda each: each.high_watermark - each.last_stable_offset,
+        ),
+    )
+    for name, text, value in rows:
+        family = Family(name, "gauge", text)
+        for where, each in ends.items():
+            family.add(value(each), topic=where.topic, partition=where.partition)
+        yield family
+
+
+def _groups(cluster: Cluster, ends: Mapping[TopicPartition, Ends]) -> Iterable[Family]:
+    current = Family("kafka_consumergroup_current_offset", "gauge", "Committed offset of a group")
+    lag = Family("kafka_consumergroup_lag", "gauge", "Offsets from the committed one to the high watermark")
+    total = Family("kafka_consumergroup_lag_sum", "gauge", "The same over all partitions of a topic")
+    members = Family("kafka_consumergroup_members", "gauge", "Members of a group")
+    other = Family(
+        "kafka_consumergroup_group_lag", "gauge", "Offsets from the committed one to the high watermark"
+    )
+    longest = Family("kafka_consumergroup_group_max_lag", "gauge", "The largest lag of a group's partitions")
+    admin = Admin(cluster)
+    for listing in admin.list_groups():
+        try:
+            offsets = admin.group_offsets(listing.group)
+            members.add(len(admin.describe_group(listing.group).members), consumergroup=listing.group)
+        except RefusedByBroker:
+            continue  # gone since, or not a group that commits offsets
+        sums: dict[str, int] = {}
+        for where, committed in sorted(offsets.items()):
+            if where not in ends:
+                continue
+            behind = max(ends[where].high_watermark - committed.offset, 0)
+            place = {"topic": where.topic, "partition": where.partition}
+            current.add(committed.offset, consumergroup=listing.group, **place)
+            lag.add(behind, consumergroup=listing.group, **place)
+            other.add(behind, group=listing.group, **place)
+            sums[where.topic] = sums.get(where.topic, 0) + behind
+        for topic, behind in sums.items():
+            total.add(behind, consumergroup=listing.group, topic=topic)
+        if sums:
+            longest.add(
+                max(value for labels, value in lag.samples if labels["consumergroup"] == listing.group),
+                group=listing.group,
+            )
+    yield from (current, lag, total, members, other, longest)
+
+
+def _transactions(cluster: Cluster, door: SideDoor, now_ms: int) -> Iterable[Family]:
+    states = Family("oncelog_txn_ids", "gauge", "Transactional ids by state")
+    listed = ask.list_transactions(cluster)
+    counted: dict[str, int] = {}
+    for each in listed:
+        counted[each.state] = counted.get(each.state, 0) + 1
+    for state in sorted(counted):
+        states.add(counted[state], state=state)
+    yield states
+    known = Family(
+        "kafka_server_transaction_coordinator_metrics_transactional_id_count",
+        "gauge",
+        "Transactional ids known",
+    )
+    known.add(len(listed))
+    yield known
+    opened = [each for each in listed if each.state in views.OPEN_STATES]
+    open_now = Family("oncelog_txn_open", "gauge", "Transactions under way")
+    open_now.add(len(opened))
+    yield open_now
+    described = ask.describe_listed(cluster, opened)
+    oldest = Family(
+        "kafka_server_transaction_coordinator_metrics_active_transaction_total_time_max",
+        "gauge",
+        "Age of the oldest open transaction in milliseconds",
+    )
+    oldest.add(max((now_ms - each.start_ms for each in described.values() if each.start_ms >= 0), default=0))
+    yield oldest
+    pinned = Family(
+        "oncelog_lso_pinned_seconds", "gauge", "How long a partition's last stable offset is held"
+    )
+    hidden = Family("oncelog_lso_hidden_records", "gauge", "Records behind it that are or may become visible")
+    for pin in views.pins(cluster, door, now_ms=now_ms):
+        pinned.add((pin.pinned_ms or 0) / 1000, topic=pin.topic, partition=pin.partition, kind=pin.kind)
+        if pin.hidden_records is not None:
+            hidden.add(pin.hidden_records, topic=pin.topic, partition=pin.partition)
+    yield from (pinned, hidden)
+
+
+def _counters(door: SideDoor) -> Iterable[Family]:
+    """What only an oncelog broker counts, each under its own name."""
+    for name, value in sorted((door.counters() or {}).items()):
+        clean = "".join(each if each.isalnum() else "_" for each in name)
+        kind = "gauge" if name.endswith(("_max", ".max")) else "counter"
+        family = Family(
+            f"oncelog_{clean}" + ("" if kind == "gauge" else "_total"), kind, f"The broker's {name}"
+        )
+        family.add(value)
+        yield family
