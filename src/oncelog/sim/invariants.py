@@ -285,7 +285,14 @@ def _producers(partition: ClassicPartition) -> dict[int, Any]:
 
 
 def _aborted(partition: ClassicPartition) -> list[Any]:
-    return [entry for segment in partition.segments for entry in segment.aborted()]
+    """Without those that began below the log start, and what was stable then: a restart no longer knows."""
+    start = partition.log_start_offset
+    return [
+        entry if not start else (entry.producer_id, entry.first_offset, entry.last_offset)
+        for segment in partition.segments
+        for entry in segment.aborted()
+        if entry.first_offset >= start
+    ]
 
 
 def _shards(machine: Machine) -> list[LiveShard]:
