@@ -8,7 +8,7 @@ import pytest
 from tests.mutants.mutant import ROOT, Mutant, all_mutants, copy_tree, run_on
 
 MUTANTS = all_mutants()
-LEAST = 40
+LEAST = 60
 SAMPLE = ("end_txn_commits_an_abort", "sequence_gap_accepted")
 
 
