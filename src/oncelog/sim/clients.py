@@ -97,6 +97,9 @@ ABORT: Final = frozenset(
         E.REBALANCE_IN_PROGRESS,
     }
 )
+OLD_EPOCH: Final = (
+    32_700  # from here on InitProducerId may say UNKNOWN_SERVER_ERROR to who was fenced, as Kafka does (V19)
+)
 TRIES: Final = 60  # of one request, with a pause after each
 
 
@@ -247,7 +250,7 @@ class Producer:
                     op.producer_id, op.epoch = self.producer_id, self.epoch
                     self.history.ok(op)
                 return
-            if error in FATAL:
+            if error in FATAL or (error is E.UNKNOWN_SERVER_ERROR and self.epoch >= OLD_EPOCH):
                 self._over(op, unclear, error)
                 raise Fenced(error.name)
             self._again_or_defect(error, "InitProducerId")

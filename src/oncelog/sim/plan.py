@@ -20,6 +20,7 @@ class Writer:
     transactions: int
     timeout_ms: int
     twin: bool  # a second instance appears while the first is at work
+    old: bool  # the id has lived long: its epochs are nearly used up
     sleepy: float  # chance to sleep longer than the timeout, in the middle of a transaction
 
 
@@ -42,6 +43,9 @@ class Plan:
     sync_errors: bool
     clock_jumps: bool
     resets: bool
+    slow_coordinator: (
+        float  # chance that a step of the coordinator takes long, or a marker is lost on its way
+    )
     admin: bool  # fences ids and sends stale markers
     expiry: bool  # of producer ids or transactional ids: refusals for that reason are in order
 
@@ -104,6 +108,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
             transactions=rng.randint(8, 22),
             timeout_ms=rng.choice([400, 1_000, 4_000]),
             twin=rng.random() < 0.35,
+            old=rng.random() < 0.1,
             sleepy=rng.choice([0.0, 0.0, 0.1]),
         )
         for number in range(count)
@@ -136,6 +141,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         sync_errors=power and rng.random() < 0.1,
         clock_jumps=rng.random() < 0.15,
         resets=rng.random() < 0.5,
+        slow_coordinator=rng.choice([0.0, 0.0, 0.05]),
         admin=rng.random() < 0.25,
         expiry=expire_ids or expire_producers,
     )

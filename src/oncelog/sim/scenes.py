@@ -75,6 +75,7 @@ class Scene:
             sync_errors=False,
             clock_jumps=False,
             resets=False,
+            slow_coordinator=0.0,
             admin=False,
             expiry=False,
         )

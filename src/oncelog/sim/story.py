@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from oncelog.broker.transactions import LostWrite, Points
 from oncelog.errors import ErrorCode
+from oncelog.model import Producer as Producer_
+from oncelog.model import ProducerEpoch, TopicPartition
 from oncelog.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -28,6 +31,7 @@ from oncelog.sim.net import Unreachable
 from oncelog.sim.plan import GROUP, IN, MAP, OLD, OUT, PAY, Plan, Writer, draw
 from oncelog.sim.world import World
 from oncelog.tasks import Task, sleep
+from oncelog.txn.state import MAX_EPOCH, Txn
 
 LIMIT_STEPS: Final = 150_000
 SWEEP_MS: Final = 150
@@ -52,6 +56,22 @@ def quiet() -> Generator[None]:
         yield
     finally:
         logger.setLevel(before)
+
+
+class Hindrance(Points):
+    """Holds the coordinator up at its named points, and loses markers on their way."""
+
+    def __init__(self, world: World, rng: Random, chance: float) -> None:
+        self._world = world
+        self._rng = rng
+        self.chance = chance
+
+    async def reach(self, point: str, transactional_id: str, partition: TopicPartition | None = None) -> None:
+        if self._rng.random() >= self.chance:
+            return
+        if point == "before_marker" and self._rng.random() < 0.5:
+            raise LostWrite(f"the marker of {transactional_id} for {partition}")
+        await sleep(self._world.machine.loop, self._rng.expovariate(1 / 100))
 
 
 class Stage:
@@ -94,6 +114,8 @@ class Stage:
         """Faults are over."""
         network = self.world.network
         network.stall = network.lose_reply = network.reset = 0.0
+        if isinstance(self.world.points, Hindrance):
+            self.world.points.chance = 0.0
         self.world.disk.before_change = None
         self.world.disk.faults.space_left_bytes = None
         self.world.disk.faults.syncs_until_error = None
@@ -185,6 +207,10 @@ class Story(Stage):
 
     def __init__(self, seed: int | str, profile: str = "core", plan: Plan | None = None) -> None:
         super().__init__(seed, profile, draw(seed) if plan is None else plan)
+        if self.plan.slow_coordinator:
+            self.world.points = self.world.machine.runtime.transactions.points = Hindrance(
+                self.world, self._random("hindrance"), self.plan.slow_coordinator
+            )
         self._busy = True  # faults may happen
         self._reading = True
         self._feeding = 0
@@ -192,6 +218,7 @@ class Story(Stage):
     async def _play(self) -> None:
         plan, world = self.plan, self.world
         await self._create_topics()
+        await self._age()
         work: list[Task[None]] = []
         for writer in plan.writers:
             work.append(world.spawn(self._write(writer, 0), writer.transactional_id))
@@ -219,6 +246,26 @@ class Story(Stage):
         for task in others[1:]:
             await task
         await self._finish()
+
+    async def _age(self) -> None:
+        """Gives some ids a long past: the epochs of their producer ids are nearly used up (B16, B17)."""
+        for writer in self.plan.writers:
+            if writer.old:
+                coordinator = self.world.machine.runtime.transactions
+                past = Txn(
+                    transactional_id=writer.transactional_id,
+                    producer=Producer_(
+                        await self.world.machine.runtime.producer_ids.next(),
+                        ProducerEpoch(MAX_EPOCH - self.rng.randint(1, 9)),
+                    ),
+                    timeout_ms=writer.timeout_ms,
+                    update_ms=self.world.clock.wall_ms(),
+                )
+                if await coordinator.write_record(past) is not ErrorCode.NONE:
+                    raise Defect("the past could not be written")
+                self.counts["old ids"] += 1
+        if any(writer.old for writer in self.plan.writers):
+            self.world.crash("process")  # loaded from the log, as after any restart
 
     # Writers
 

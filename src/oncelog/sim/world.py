@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Literal, TypeVar
 
 from oncelog.broker.runtime import Runtime
+from oncelog.broker.transactions import Points
 from oncelog.config import read_broker_config
 from oncelog.engine.classic.engine import ClassicEngine
 from oncelog.engine.memory import MemoryDisk
@@ -63,6 +64,8 @@ class Machine:
             port=9092,
             on_fatal=self._fail,
         )
+        if world.points is not None:
+            self.runtime.transactions.points = world.points
         self.is_up = False
         self.fault: BaseException | None = None
         self.defect: BaseException | None = None
@@ -112,6 +115,7 @@ class World:
         self.crashes = 0
         self.crashes_in_recovery = 0
         self.disk_faults = 0
+        self.points: Points | None = None  # where the coordinator may be held up
         self.on_up: list[Callable[[Machine], None]] = []
         self.on_crash: Callable[[], None] = lambda: None
         self._survives_faults = survives_faults
