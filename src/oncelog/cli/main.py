@@ -44,6 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     _broker_command(doctor, "oncelog.cli.explain:doctor")
     _ui(commands.add_parser("ui", help="the inspector's page, for any Kafka"))
     _sim(commands.add_parser("sim", help="run the simulator: the broker under faults that a seed decides"))
+    _bench(commands.add_parser("bench", help="measure what exactly-once costs on this machine"))
     version = commands.add_parser("version", help="print the version")
     version.add_argument("--json", action="store_true", help="print JSON")
     version.set_defaults(run="oncelog.cli.version:version")
@@ -270,6 +271,34 @@ def _ui(parser: argparse.ArgumentParser) -> None:
         "--record", metavar="FILE", help="what `oncelog tap --record` writes: gives lanes on any Kafka"
     )
     parser.add_argument("--results", metavar="DIR", help="what make bench wrote: the Cost screen")
+
+
+def _bench(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="WHAT", dest="verb", required=True)
+    eos = verbs.add_parser(
+        "eos", help="transactions, produce, fetch, latency; needs a C compiler for its load generator"
+    )
+    eos.add_argument(
+        "--against", metavar="kafka|HOST:PORT", help="also Apache Kafka (in a checkout), or one that runs"
+    )
+    eos.add_argument(
+        "--quick", action="store_true", help="one round of 1 s a cell: a look, not a measurement"
+    )
+    eos.add_argument("--rounds", type=_positive, default=5, metavar="N", help="default %(default)s")
+    eos.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=3.0,
+        metavar="S",
+        help="of each cell and side; default %(default)s",
+    )
+    eos.add_argument(
+        "--durability", choices=("process", "power"), default="process", help="default %(default)s"
+    )
+    eos.add_argument("--only", metavar="TEXT", help="only the cells whose name holds this")
+    eos.add_argument("--out", metavar="DIR", help="write eos.json, eos.md and eos.svg there")
+    eos.add_argument("--json", action="store_true", help="print JSON")
+    eos.set_defaults(run="oncelog.cli.bench:bench_eos")
 
 
 def _watched_command(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:

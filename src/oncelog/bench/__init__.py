@@ -1,0 +1,1 @@
+"""What exactly-once costs, measured: oncelog and another Kafka in one run, load from outside of both."""

@@ -1,0 +1,124 @@
+"""The native load generator: compiled when first used, run as a process of its own, answers as plain numbers."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from oncelog.errors import OncelogError
+
+SOURCE: Final = Path(__file__).parent / "loadgen.c"
+GRACE_S: Final = 120.0
+
+
+class CannotMeasure(OncelogError):
+    """Something that a measurement needs is missing or failed; says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What one run of the generator did. Latencies are microseconds by name: p50, p99, p999, max."""
+
+    seconds: float
+    done: int  # transactions, or requests
+    records: int
+    bytes: int
+    retries: int
+    client_cpu_seconds: float
+    latency_us: dict[str, int]
+    end_us: dict[str, int]
+    produce_us: dict[str, int]
+
+
+@cache
+def generator() -> str:
+    """The program's path; compiled into a directory that goes with this process."""
+    compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    if compiler is None:
+        raise CannotMeasure(
+            "the load generator is a page of C: wanted cc, gcc or clang on the PATH, found none"
+        )
+    folder = tempfile.TemporaryDirectory(prefix="oncelog-bench-")
+    _KEPT.append(folder)
+    program = os.path.join(folder.name, "loadgen")  # noqa: PTH118  # a name for a process
+    said = subprocess.run(
+        [compiler, "-O2", "-o", program, str(SOURCE)], capture_output=True, text=True, check=False
+    )
+    if said.returncode != 0:
+        raise CannotMeasure(f"{compiler} {SOURCE.name}: {said.stderr.strip()}")
+    return program
+
+
+_KEPT: Final[list[tempfile.TemporaryDirectory[str]]] = []
+
+
+def transactions(
+    bootstrap: str,
+    topic: str,
+    *,
+    partitions: int,
+    producers: int,
+    records: int,
+    record_bytes: int,
+    seconds: float,
+    rate: float = 0,
+) -> Loaded:
+    """Transactions of so many records; `rate` a second over all producers, or as fast as answers come."""
+    batch = max(min(records, 16_384 // max(record_bytes, 1)), 1)
+    return _run("txn", bootstrap, topic, partitions, producers, records, record_bytes, batch, seconds, rate)
+
+
+def produce(
+    bootstrap: str,
+    topic: str,
+    *,
+    partitions: int = 1,
+    connections: int = 1,
+    inflight: int = 5,
+    record_bytes: int,
+    batch_bytes: int = 16_384,
+    seconds: float,
+) -> Loaded:
+    """Idempotent produce with acks=all."""
+    batch = max(batch_bytes // record_bytes, 1)
+    return _run("produce", bootstrap, topic, partitions, connections, inflight, record_bytes, batch, seconds)
+
+
+def fetch(bootstrap: str, topic: str, *, partitions: int, max_bytes: int, seconds: float) -> Loaded:
+    """read_committed from the beginning, again and again."""
+    return _run("fetch", bootstrap, topic, partitions, max_bytes, seconds)
+
+
+def _run(kind: str, bootstrap: str, topic: str, *numbers: float) -> Loaded:
+    host, _, port = bootstrap.rpartition(":")
+    words = [
+        generator(),
+        kind,
+        host,
+        port,
+        topic,
+        *(f"{each:g}" if isinstance(each, float) else str(each) for each in numbers),
+    ]
+    try:
+        said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=GRACE_S)
+    except subprocess.TimeoutExpired:
+        raise CannotMeasure(f"{' '.join(words[1:])}: no result within {GRACE_S:.0f} s") from None
+    if said.returncode != 0:
+        raise CannotMeasure(f"{' '.join(words[1:])}: {said.stderr.strip()}")
+    found: dict[str, Any] = json.loads(said.stdout)
+    return Loaded(
+        seconds=found["seconds"],
+        done=found["done"],
+        records=found["records"],
+        bytes=found["bytes"],
+        retries=found.get("retries", 0),
+        client_cpu_seconds=found.get("client_cpu_seconds", 0.0),
+        latency_us=found.get("latency_us") or {},
+        end_us=found.get("end_us") or {},
+        produce_us=found.get("produce_us") or {},
+    )

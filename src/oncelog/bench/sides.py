@@ -1,0 +1,184 @@
+"""The brokers of a comparison, each in a process of its own, and what their processes use."""
+
+import contextlib
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from oncelog.bench.load import CannotMeasure
+from oncelog.client.address import parse_bootstrap
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import ClientFault
+
+START_LIMIT_S: Final = 120.0
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+class Side(Protocol):
+    """A broker that can be started, measured and stopped. Without a process id its own cost is not known."""
+
+    name: str
+
+    @property
+    def bootstrap(self) -> str: ...
+    @property
+    def process_id(self) -> int | None: ...
+    def start(self) -> None: ...
+    def halt(self) -> None:
+        """Stops it and keeps its data."""
+        ...
+
+    def stop(self) -> None:
+        """Stops it and removes its data."""
+        ...
+
+
+class OncelogSide:
+    """`oncelog serve` of this installation."""
+
+    def __init__(self, durability: str = "process", settings: Mapping[str, str] | None = None) -> None:
+        self.name = "oncelog" if durability == "process" else f"oncelog, durability={durability}"
+        self._durability = durability
+        self._settings = dict(settings or {})
+        self._folder = Path(tempfile.mkdtemp(prefix="oncelog-bench-"))
+        self._process: subprocess.Popen[str] | None = None
+        self._bootstrap = "127.0.0.1:0"
+
+    @property
+    def bootstrap(self) -> str:
+        return self._bootstrap
+
+    @property
+    def process_id(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        words = [sys.executable, "-m", "oncelog.cli.main", "serve", "--listen", self._bootstrap]
+        words += ["--data-dir", str(self._folder / "data"), "--durability", self._durability]
+        for name, value in self._settings.items():
+            words += ["--set", f"{name}={value}"]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self._process.stdout is not None
+        said = self._process.stdout.readline()
+        if not said.startswith("oncelog ready on "):
+            raise CannotMeasure(f"oncelog serve: wanted 'oncelog ready on HOST:PORT', found {said!r}")
+        self._bootstrap = said.split()[3]
+
+    def halt(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+            self._process = None
+
+    def stop(self) -> None:
+        self.halt()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class RunningSide:
+    """A Kafka that somebody else started and keeps."""
+
+    def __init__(self, bootstrap: str) -> None:
+        parse_bootstrap(bootstrap)
+        self.name = bootstrap
+        self.bootstrap = bootstrap
+        self.process_id: int | None = None
+
+    def start(self) -> None:
+        wait_until_ready(self.bootstrap)
+
+    def halt(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class KafkaSide:
+    """Apache Kafka from its Maven artifacts, as a checkout's tests/oracle runs it: heap of 1 GiB, its own defaults."""
+
+    def __init__(self, name: str = "Apache Kafka", settings: Mapping[str, str] | None = None) -> None:
+        try:
+            oracle: Any = importlib.import_module("tests.oracle")
+        except ModuleNotFoundError:
+            raise CannotMeasure(
+                "--against kafka: only in a checkout of oncelog, with Maven; elsewhere give a running one: --against HOST:PORT"
+            ) from None
+        self.name = name
+        self._kafka: Any = oracle.Oracle(dict(settings or {}), heap="1g", warm=False)
+
+    @property
+    def bootstrap(self) -> str:
+        return str(self._kafka.bootstrap)
+
+    @property
+    def process_id(self) -> int | None:
+        return int(self._kafka.process_id)
+
+    def start(self) -> None:
+        self._kafka.start()
+
+    def halt(self) -> None:
+        self._kafka.stop()
+
+    def stop(self) -> None:
+        self.halt()
+        shutil.rmtree(self._kafka.dir, ignore_errors=True)
+
+
+def wait_until_ready(bootstrap: str) -> None:
+    deadline = time.monotonic() + START_LIMIT_S
+    while True:
+        with contextlib.suppress(ClientFault), Cluster(bootstrap, timeout_ms=2000) as cluster:
+            cluster.nodes()
+            return
+        if time.monotonic() > deadline:
+            raise CannotMeasure(f"{bootstrap} did not answer within {START_LIMIT_S:.0f} s")
+        time.sleep(0.05)
+
+
+def cpu_seconds(process_id: int | None) -> float | None:
+    """User and system time of a process, by /proc."""
+    if process_id is None:
+        return None
+    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident_mb(process_id: int | None) -> float | None:
+    if process_id is None:
+        return None
+    return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * PAGE / 1e6
+
+
+class OtherLoad:
+    """The share of all cores that neither the broker nor this process and its children used: the noise of a run."""
+
+    def __init__(self, process_id: int | None) -> None:
+        self._process_id = process_id
+        self._begun = time.monotonic()
+        self._busy = self._machine()
+        self._ours = self._known()
+
+    @staticmethod
+    def _machine() -> float:
+        fields = [int(each) for each in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+        return (sum(fields[:3]) + sum(fields[5:7])) / TICKS  # user, nice, system, irq, softirq
+
+    def _known(self) -> float:
+        own = os.times()
+        broker = cpu_seconds(self._process_id) or 0.0
+        return broker + own.user + own.system + own.children_user + own.children_system
+
+    def share(self) -> float:
+        elapsed = time.monotonic() - self._begun
+        others = (self._machine() - self._busy) - (self._known() - self._ours)
+        return max(others, 0.0) / elapsed / (os.cpu_count() or 1)

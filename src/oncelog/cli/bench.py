@@ -1,0 +1,37 @@
+"""`oncelog bench eos`: the cost of exactly-once on this machine, beside another Kafka if there is one."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from oncelog.bench import eos, report
+from oncelog.bench.load import CannotMeasure
+from oncelog.cli.exits import Exit
+from oncelog.cli.output import Printer
+
+
+def bench_eos(options: argparse.Namespace) -> int:
+    printer = Printer(as_json=options.json)
+    rounds = 1 if options.quick else options.rounds
+    seconds = 1.0 if options.quick else options.seconds
+    try:
+        sides = eos.sides_of(options.against, power=options.durability == "power")
+        found = eos.measure(sides, rounds=rounds, seconds=seconds, only=options.only, tell=printer.note)
+    except CannotMeasure as fault:
+        print(f"oncelog: {fault}", file=sys.stderr)
+        return Exit.BAD
+    plain = found.plain()
+    plain["table"] = report.table(plain)
+    if options.out is not None:
+        out = Path(options.out)
+        out.mkdir(parents=True, exist_ok=True)
+        name = "eos" if options.durability == "process" else "eos-power"
+        (out / f"{name}.json").write_text(json.dumps(plain, indent=1) + "\n")
+        (out / f"{name}.md").write_text(report.markdown(plain))
+        (out / f"{name}.svg").write_text(report.chart(plain))
+    if options.json:
+        printer.value(plain)
+    else:
+        printer.line(report.markdown(plain))
+    return Exit.FINE
