@@ -368,6 +368,31 @@ def test_records_inside_of_values_do_not_deceive(monkeypatch: pytest.MonkeyPatch
     assert walked == [300], "the nested batch, and only it, is walked record by record"
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from((0, 50, 53, 54, 55, 100, 400)), st.integers(1, 400)),
+        min_size=2,
+        max_size=6,
+    )
+)
+@settings(max_examples=25, deadline=None)
+def test_runs_of_records_of_one_size(runs: list[tuple[int, int]]) -> None:
+    records = [NewRecord(None, b"v" * size, 0) for size, count in runs for _ in range(count)]
+    records = [each._replace(timestamp=row // 3) for row, each in enumerate(records * 3)]
+    data = sealed(list(enumerate(records)))
+    assert rows_of(data)[0] == rows_one_by_one(data)
+
+
+def test_records_of_one_size_are_not_walked_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a walk")
+
+    monkeypatch.setattr(starts, "_walk", refuse)
+    monkeypatch.setattr(starts, "_one_by_one", refuse)
+    data = sealed([(delta, NewRecord(b"key", b"v" * 100, delta // 10)) for delta in range(10_000)])
+    assert len(rows_of(data)[0]) == 10_000
+
+
 @pytest.mark.parametrize("batch", [3000, 200, 16])
 @pytest.mark.parametrize("varied", [False, True])
 @pytest.mark.parametrize("mean_bytes", [10, 100, 1000])

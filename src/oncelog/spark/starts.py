@@ -2,9 +2,10 @@
 
 A record says its length and nothing says where the next one is, so a walk goes from record to record. It is made wide: many
 lanes walk at once, one numpy step for one record of each. Every batch begins a lane, and large batches get more of them by
-guessing: every so many records we look for bytes that read like three records with consecutive offsets. A guess need not be
-right, for the result is proved: each record must end where the next begins, the last where its batch ends, and there must be as
-many as the batch says. A batch whose proof fails is walked again one record at a time, which is also who refuses it.
+guessing: every so many records we look for bytes that read like three records with consecutive offsets. Large batches whose records
+are of one size need no walk: equal lengths stand at equal distances.
+None of this need be right, for the result is proved: each record must end where the next begins, the last where its batch ends, and
+there must be as many as the batch says. A batch whose proof fails is walked again one record at a time, which is also who refuses it.
 """
 
 from collections.abc import Iterator
@@ -22,11 +23,15 @@ Positions = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 SHORTEST_LANE_RECORDS: Final = 16
-STEP_COST: Final = 2500  # of one step, whatever the number of lanes; in the time that it takes to search a byte for a guess
+STEP_COST: Final = (
+    2500  # of one step, whatever the number of lanes; in the time that it takes to search a byte for a guess
+)
 WINDOW_COST: Final = 300  # of one guess, whatever the size of its window
 BLOCK_STEPS: Final = 16
 FEWEST_LANES: Final = 24  # with fewer a plain loop is as fast
 FEWEST_RECORDS: Final = 192
+FEWEST_RECORDS_FOR_RUNS: Final = 512
+SHORTEST_RUN: Final = 48
 LARGEST_MEAN_BYTES: Final = (
     4096  # beyond it the walk is nothing beside the copy, and lengths may need three bytes
 )
@@ -129,7 +134,7 @@ def record_bounds(
     if many < FEWEST_RECORDS or int((ends - begins).sum()) > many * LARGEST_MEAN_BYTES:
         starts = np.empty(0, np.int64)
     else:
-        starts = _walk(reader, *_lanes(reader, begins, ends, counts))
+        starts = _guessed(reader, begins, ends, counts)
     failed = _unproved(reader, starts, begins, ends, counts)
     if failed.size:
         low, high = np.searchsorted(starts, begins).tolist(), np.searchsorted(starts, ends).tolist()
@@ -141,6 +146,49 @@ def record_bounds(
     stops = np.append(starts[1:], 0)
     stops[np.cumsum(counts) - 1] = ends
     return starts, stops
+
+
+def _guessed(reader: Reader, begins: Positions, ends: Positions, counts: Positions) -> Positions:
+    """Starts that may be wrong: of large batches by runs if that goes well, of all others by lanes."""
+    pieces: list[Positions] = []
+    rest = counts < FEWEST_RECORDS_FOR_RUNS
+    for batch in np.flatnonzero(~rest).tolist():
+        found = _runs(reader.plain, int(begins[batch]), int(ends[batch]))
+        if found is None:
+            rest[batch] = True
+        else:
+            pieces.append(found)
+    if rest.any():
+        pieces.append(_walk(reader, *_lanes(reader, begins[rest], ends[rest], counts[rest])))
+    return np.sort(np.concatenate(pieces), kind="stable") if len(pieces) > 1 else pieces[0]
+
+
+def _runs(plain: Plain, at: int, end: int) -> Positions | None:
+    """Starts of a batch whose records are of one size, but for the places where a delta grows by a byte: the next length stands where
+    the last one leads, and is the same. None as soon as sizes change more often.
+    """
+    runs: list[Positions] = []
+    while at < end - 1:
+        low, high = plain[at : at + 2].tolist()
+        size = int(JUMPS[low | high << 8])
+        most = (end - at) // size
+        run = _same(plain[at:end:size], low, most)
+        if low >= 0x80:
+            run = _same(plain[at + 1 : end : size], high, run)
+        if run < SHORTEST_RUN and at + run * size < end:
+            return None
+        runs.append(np.arange(at, at + run * size, size))
+        at += run * size
+    return np.concatenate(runs)
+
+
+def _same(column: Plain, byte: int, most: int) -> int:
+    """How many of the first `most` bytes are this one, without looking at all of them if the first few are not."""
+    for some in (column[: min(SHORTEST_RUN, most)], column[:most]):
+        same = some == byte
+        if not same.all():
+            return int(same.argmin())
+    return most
 
 
 def _unproved(
@@ -260,9 +308,12 @@ def _one_by_one(payload: bytes, count: int) -> Positions:
     at, end = 0, len(payload)
     for index in range(count):
         starts.append(at)
-        low = payload[at] if at < end else 0xFF
+        low, high = payload[at : at + 2] if at + 2 <= end else b"\xff\xff"
         if low < 0x80:
             size, body = (low >> 1) ^ -(low & 1), at + 1
+        elif high < 0x80:
+            twice = low & 0x7F | high << 7
+            size, body = (twice >> 1) ^ -(twice & 1), at + 2
         else:
             size, body = read_varint(payload, at)
         if size < 0 or body + size > end:
