@@ -41,6 +41,8 @@ class ScriptedBroker:
         self.topics = topics or {}
         self.answers: dict[int, Callable[[Any, int], Message]] = {18: self._versions, 3: self._metadata}
         self.versions = {key: (api.min_version, api.max_version) for key, api in APIS.items()}
+        self.peer: ScriptedBroker | None = None  # named as node 2
+        self.leader = 1
         self.asked: list[Asked] = []
         self._door = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._door.getsockname()[1])
@@ -135,7 +137,11 @@ class ScriptedBroker:
     def _metadata(self, request: Any, _: int) -> Message:
         names = self.topics if request.topics is None else [each.name for each in request.topics]
         return MetadataResponse(
-            brokers=[MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.port)],
+            brokers=[
+                MetadataResponseBroker(node_id=number, host="127.0.0.1", port=each.port)
+                for number, each in ((1, self), (2, self.peer))
+                if each is not None
+            ],
             controller_id=1,
             cluster_id="scripted",
             topics=[self._topic(name) for name in names],
@@ -146,7 +152,7 @@ class ScriptedBroker:
             return MetadataResponseTopic(error_code=3, name=name)
         partitions = [
             MetadataResponsePartition(
-                partition_index=index, leader_id=1, leader_epoch=0, replica_nodes=[1], isr_nodes=[1]
+                partition_index=index, leader_id=self.leader, leader_epoch=0, replica_nodes=[1], isr_nodes=[1]
             )
             for index in range(self.topics[name])
         ]

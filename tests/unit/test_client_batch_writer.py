@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import oncelog
-from oncelog.client.batch_writer import MAX_IN_FLIGHT, BatchWriter
+from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
 from oncelog.client.transactional import TransactionalId, TransactionProtocol
@@ -157,11 +157,11 @@ def test_several_requests_are_under_way_but_not_before_one_was_taken(log: Log) -
         assert log.most_at_once == 1
         written = len(writer._lines[HERE].written)  # pyright: ignore[reportPrivateUsage]  # as above
         writer.flush()
-        log.wait_for = MAX_IN_FLIGHT
+        log.wait_for = 8
         for sequence in range(written, written + 50):
             writer.write(HERE, sealed(sequence))
         writer.flush()
-    assert log.most_at_once == MAX_IN_FLIGHT
+    assert log.most_at_once == 5  # what a broker remembers of a producer
     assert len(log.came) == len(log.batches()) == written + 50
 
 
@@ -238,6 +238,22 @@ def test_a_batch_that_failed_is_sent_again_with_all_that_followed(
     assert log.batches() == sent
     assert len(log.came) > 30
     assert {batch for _, batch in log.came} == set(sent)
+
+
+def test_a_leader_that_moved_is_followed(log: Log) -> None:
+    """The new one has what the old one took, as replicas do."""
+    with Log() as new, Cluster(log.bootstrap) as cluster, writer_of(cluster) as writer:
+        log.peer = new
+        for sequence in range(5):
+            writer.write(HERE, sealed(sequence))
+        writer.flush()
+        new.kept = {0: list(log.kept[0])}
+        log.says = dict.fromkeys(range(5, 100), ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        log.leader = 2
+        for sequence in range(5, 20):
+            writer.write(HERE, sealed(sequence))
+        assert writer.flush() == {HERE: [100 * each for each in range(5, 20)]}
+    assert new.batches() == [sealed(each) for each in range(20)]
 
 
 def test_out_of_order_with_nothing_failed_before_it_is_final(log: Log) -> None:
@@ -320,9 +336,10 @@ def test_a_request_without_an_answer_is_sent_again_on_a_new_connection(
     monkeypatch.setattr("oncelog.client.batch_writer.ANSWER_SLACK_MS", 0)
     log.says = {1: Hang}
     with Cluster(log.bootstrap, timeout_ms=300) as cluster, writer_of(cluster) as writer:
-        for sequence in range(3):
+        for sequence in range(2):
             writer.write(HERE, sealed(sequence))
-        assert writer.flush() == {HERE: [0, 100, 200]}
+        assert writer.flush() == {HERE: [0, 100]}
+    assert len(log.came) == 3
 
 
 def test_batches_that_are_not_ours_are_not_taken(log: Log) -> None:

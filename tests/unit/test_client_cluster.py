@@ -17,16 +17,18 @@ from oncelog.client.faults import RefusedByBroker, Unreachable
 from oncelog.client.transactional import TransactionalId
 from oncelog.errors import ErrorCode
 from oncelog.model import Isolation, TopicPartition
+from oncelog.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from oncelog.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
 from oncelog.protocol.messages.metadata import MetadataResponse
+from oncelog.protocol.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
 from oncelog.record.batch import NewRecord, build_batch
 from tests.unit.scripted_broker import Close, ScriptedBroker
 
-LIST_OFFSETS, METADATA = 2, 3
+LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR = 2, 3, 9, 10
 HERE = TopicPartition("t", 0)
 
 
@@ -141,6 +143,27 @@ def test_broken_connections_are_borne_with_patience_only() -> None:
         broker.says = [Close] * 3
         with Cluster(broker.bootstrap, patience_ms=10_000) as cluster:
             assert Admin(cluster).offsets_at({HERE: LATEST})[HERE].offset == 42
+
+
+def test_a_coordinator_whose_connection_breaks_is_borne_with_patience_only() -> None:
+    with ScriptedBroker() as broker:
+        found = Coordinator(key="g", node_id=1, host="127.0.0.1", port=broker.port)
+        broker.answers[FIND_COORDINATOR] = lambda _, __: FindCoordinatorResponse(coordinators=[found])
+        breaks = [True] * 4
+
+        def offsets(_: Any, __: int) -> OffsetFetchResponse:
+            if breaks:
+                breaks.pop()
+                raise Close
+            return OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id="g")])
+
+        broker.answers[OFFSET_FETCH] = offsets
+        with Cluster(broker.bootstrap) as cluster, pytest.raises(Unreachable):
+            Admin(cluster).group_offsets("g")
+        assert len(breaks) == 2  # asked twice
+        breaks = [True] * 4
+        with Cluster(broker.bootstrap, patience_ms=10_000) as cluster:
+            assert Admin(cluster).group_offsets("g") == {}
 
 
 def test_a_broker_that_is_away_is_waited_for_with_patience_only(broker: oncelog.Broker) -> None:

@@ -124,6 +124,7 @@ def test_a_range_is_given_in_whole_batches(line: list[str]) -> None:
         Cluster(log.bootstrap) as cluster,
     ):
         found = extents(run(cluster, start, stop))
+        assert len(log.asked_for()) == (start < stop)  # all of it fits into one answer
     given = [f"{first}-{following}" for each in found for first, following in each]
     assert given == [each for each in line[len(stored) + 2 :] if each != "-"]
 
@@ -185,6 +186,18 @@ def test_what_passes_is_waited_out(said: Any, number: int) -> None:
         log.says = [None] * number + [said, said]
         found = run(cluster, 0, 2, max_bytes=1000)
         assert extents(found) == [[(0, 1)], [(1, 2)]]
+
+
+def test_a_leader_that_moved_is_followed() -> None:
+    stored = [sealed(each, 1, 900) for each in range(4)]
+    with Log(*stored) as old, Log(*stored) as new, Cluster(old.bootstrap) as cluster:
+        old.peer = new
+        for number, fetched in enumerate(PartitionFetcher(cluster, HERE, start=0, stop=4, max_bytes=1000)):
+            assert fetched.first_offset == number
+            if number == 1:
+                old.leader = 2
+                old.says = [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 100
+        assert [offset for offset, _ in new.asked_for()] in ([2, 3], [3])  # 2 may have been under way already
 
 
 def test_final_refusals_are_raised_at_once() -> None:

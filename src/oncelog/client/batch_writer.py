@@ -34,7 +34,7 @@ from oncelog.protocol.messages.produce import (
 from oncelog.record.batch import read_header
 
 MAX_IN_FLIGHT: Final = (
-    5  # requests of a connection, each with one batch of a partition: a broker remembers five
+    5  # requests of a connection with one batch of a partition each: a broker remembers five
 )
 FIRST_BACKOFF_S: Final = 0.02
 LONGEST_BACKOFF_S: Final = 0.5
