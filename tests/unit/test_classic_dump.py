@@ -86,9 +86,16 @@ def test_fmt_6_after_a_clean_stop_after_recovery_and_after_cleaning(tmp_path: Pa
         configs={"segment.bytes": "8192", "index.interval.bytes": "500", "cleanup.policy": "compact,delete"},
     )
     fill(world, keys=True)
+    aborted = [entry for segment in world.part().segments for entry in segment.aborted()]
     world.stop()
     text, found = dumped(tmp_path / "t-0")
     assert not found
+    for entry in aborted:
+        assert (
+            f"producerId: {entry.producer_id} firstOffset: {entry.first_offset} lastOffset: {entry.last_offset} "
+            f"lastStableOffset: {entry.last_stable_offset}\n"
+        ) in text
+    assert len(aborted) > 5
     assert "isTransactional: true" in text
     assert "endTxnMarker: ABORT" in text
     assert "producerId: 1" in text
