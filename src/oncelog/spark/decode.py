@@ -360,18 +360,18 @@ class _Builder:
         if not offset.size:
             return None
         rows = _Rows(chunk, reader, pa.py_buffer(chunk.plain), fields, batch, offset)
-        return pa.RecordBatch.from_arrays(
-            [
-                self._column(field.name, field.type, rows)
-                if field.name in self.wanted
-                else pa.nulls(offset.size, field.type)
-                for field in self.schema
-            ],
-            schema=self.schema,
-        )
+        columns = [
+            self._column(field.name, rows) if field.name in self.wanted else pa.nulls(offset.size, field.type)
+            for field in self.schema
+        ]
+        fitting = [  # a schema may say large_binary, or milliseconds
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(columns, self.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(fitting, schema=self.schema)
 
-    def _column(self, name: str, kind: Any, rows: "_Rows") -> Array:
-        fields = rows.fields
+    def _column(self, name: str, rows: "_Rows") -> Array:
+        fields, kind = rows.fields, COLUMNS.get(name)
         match name:
             case "key":
                 return binary_column(rows.memory, fields.key_at, fields.key_size)

@@ -68,7 +68,8 @@ class Reader:
         self._words = np.ndarray((plain.size - 7,), "<u8", plain, strides=(1,))
 
     def jumps(self, at: Positions) -> Positions:
-        return JUMPS[self._pairs[at]]
+        """How far it is to the next record, if one begins there. Anything at the last byte or behind it."""
+        return JUMPS[self._pairs[np.minimum(at, self._pairs.size - 1)]]
 
     def words(self, at: Positions) -> Words:
         """Eight bytes from each position on, the first of them lowest; zeros beyond the end."""
@@ -257,7 +258,7 @@ def _guesses(
     second = at + reader.jumps(at)
     right = np.flatnonzero(second <= end)
     right = right[reader.begin_like_records(second[right])]
-    third = second + reader.jumps(np.minimum(second, end))
+    third = second + reader.jumps(second)
     right = right[third[right] <= end[right]]
     lane, at, second, third = lane[right], at[right], second[right], third[right]
     delta = reader.offset_deltas(at)
@@ -272,13 +273,12 @@ def _guesses(
 
 def _walk(reader: Reader, lanes: Positions, limits: Positions) -> Positions:
     """Every position that a lane comes to before its limit."""
-    last = reader.plain.size - 2
     seen: list[Positions] = []
     while lanes.size >= FEWEST_LANES:
         block = np.empty((BLOCK_STEPS, lanes.size), np.int64)
         for step in block:
             step[:] = lanes
-            lanes += reader.jumps(np.minimum(lanes, last))
+            lanes += reader.jumps(lanes)
         seen.append(block.T[(block < limits).T])
         going = lanes < limits
         lanes, limits = lanes[going], limits[going]
