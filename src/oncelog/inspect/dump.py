@@ -107,6 +107,12 @@ def stored_rows(topic: str, batch: bytes) -> Iterator[StoredRow]:
 
 
 def _transaction(offset: int, timestamp: int, key: bytes, value: bytes | None) -> StoredRow:
+    bumped = txn_state.decode_bump_key(key)
+    if bumped is not None:
+        why = None if value is None else txn_state.decode_bump(value)
+        return StoredRow(
+            offset, timestamp, "epoch bump", _plain(bumped), None if why is None else _plain(why)
+        )
     name = txn_state.decode_key(key)
     stored = None if value is None else txn_state.decode_value(value)
     fields = None if stored is None else _plain(stored)

@@ -45,6 +45,8 @@ class TransactionPage:
     timeline: Timeline
     states: tuple[replay.StateRecord, ...]
     source: str  # where the timeline comes from
+    last: int  # so many transactions are in it
+    known: int  # of so many that the log still holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +153,32 @@ class Inspector:
     def transactions(self, match: str | None = None) -> list[views.TransactionRow]:
         return self._ask(lambda cluster, _: views.rows(cluster, now_ms=self._now_ms(), match=match))
 
-    def transaction(self, transactional_id: str, *, last: int = 3) -> TransactionPage | None:
+    def transaction(self, transactional_id: str, last: int = 1) -> TransactionPage | None:
         def ask_all(cluster: Cluster, door: SideDoor) -> TransactionPage | None:
             view = views.transaction(cluster, door, transactional_id, now_ms=self._now_ms())
             if view is None:
                 return None
             states = replay.history(cluster, transactional_id)
+            past = replay.transactions(transactional_id, states)
             seen = self._events(transactional_id)
-            source = "the tap's record"
-            if not seen:
-                source = "the logs"
-                for each in replay.transactions(transactional_id, states)[-last:]:
-                    seen += replay.events(cluster, each)
-            return TransactionPage(view, timeline(transactional_id, seen), tuple(states), source)
+            if seen:
+                since = seen[0].at_us
+                inside = [
+                    one
+                    for each in past[-last - 1 :]
+                    for one in replay.events(cluster, each)
+                    if one.kind != "rpc"
+                ]
+                told = timeline(
+                    transactional_id, [*seen, *(one for one in inside if one.at_us >= since)], last=last
+                )
+                source = "a tap's record, states and markers from the logs"
+            else:
+                told = timeline(
+                    transactional_id, [one for each in past[-last:] for one in replay.events(cluster, each)]
+                )
+                source = "the logs: states, batches and markers, no requests"
+            return TransactionPage(view, told, tuple(states), source, last, len(past))
 
         return self._ask(ask_all)
 

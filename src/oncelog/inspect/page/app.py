@@ -206,7 +206,8 @@ class Page:
 
     async def _transaction(self, request: Request) -> "Screen":
         tid = request.path_params["tid"]
-        value = await run_in_threadpool(self._inspector.transaction, tid)
+        last = min(max(_number(request, "last") or 1, 1), 50)
+        value = await run_in_threadpool(self._inspector.transaction, tid, last)
         command = f"oncelog txn show {tid}; oncelog txn replay {tid}"
         if value is None:
             body = el("p", "Its coordinator does not know it.", class_="empty")

@@ -201,12 +201,27 @@ def transaction(value: TransactionPage) -> Safe:
         else None,
         el("h2", "Lanes"),
         lanes(value.timeline),
-        el("p", f"from {value.source}", class_="empty"),
+        el("p", f"From {value.source}. ", *_how_many(value), class_="empty"),
         el("h2", "Partitions of the open transaction"),
         table("partition|first offset|LSO|high watermark|".split("|"), partitions, empty="None is open."),
         el("h2", "Epochs and states, newest first"),
         history(value),
     )
+
+
+def _how_many(value: TransactionPage) -> list[Child]:
+    """Links to show more or fewer transactions at once."""
+    if value.known < 2:
+        return []
+    shown: list[Child] = ["Show the last"]
+    for count in (1, 3, 10):
+        shown += [
+            " ",
+            str(count)
+            if count == value.last
+            else link(count, "txn", value.view.transactional_id, last=count),
+        ]
+    return [*shown, f" of {value.known}."]
 
 
 def _bump(value: TransactionPage) -> str:
