@@ -83,6 +83,7 @@ def test_create_append_read_restart(tmp_path: pathlib.Path) -> None:
     world.put("e" * 5000)
     world.stop()
     assert sorted(path.name for path in (tmp_path / "t-0").iterdir()) == [
+        "00000000000000000000.checks",
         "00000000000000000000.index",
         "00000000000000000000.log",
         "00000000000000000000.timeindex",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from oncelog.engine.classic.checkpoints import write_file
+from oncelog.engine.classic.checks import CHECKS
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.recovery import READ_BYTES, REPLACES
 from oncelog.engine.classic.segment import (
@@ -201,12 +202,12 @@ def _begin(out: Segment) -> None:
 
 def _finish(store: Store, out: Segment, old: Sequence[Segment]) -> list[str]:
     """Makes the new files durable, and what tells recovery whose place they take; the suffixes in order of renaming."""
-    files: list[File] = [out.log, *out.write_indexes()]
+    files: list[File] = [out.log, *out.write_indexes(gapless=False)]
     store.disk.sync_now(files)
     for file in files:
         file.close()
     out.close()
-    suffixes = [OFFSET_INDEX, TIME_INDEX, *([TRANSACTION_INDEX] if out.has_aborted else []), LOG]
+    suffixes = [OFFSET_INDEX, TIME_INDEX, *([TRANSACTION_INDEX] if out.has_aborted else []), CHECKS, LOG]
     bases = " ".join([file_name(segment.base_offset, "") for segment in old])
     name = f"{out.directory}/{file_name(out.base_offset, REPLACES)}{SWAP}"
     write_file(store.disk, name, f"{bases}\n{' '.join(suffixes)}\n".encode())

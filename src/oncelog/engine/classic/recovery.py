@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from oncelog.config import TopicConfig
 from oncelog.engine.classic.caches import BATCHES, encode_caches, restore_caches
 from oncelog.engine.classic.checkpoints import LEADER_EPOCHS, read_file, read_text, write_file
+from oncelog.engine.classic.checks import CHECKS
 from oncelog.engine.classic.segment import (
     CLEANED,
     DELETED,
@@ -49,7 +50,13 @@ log = logging.getLogger("oncelog.engine")
 READ_BYTES: Final = 1 << 20
 REPLACES: Final = ".replaces"  # the base offsets that a .swap takes the place of; the suffixes of its files
 # A file that means nothing without another
-OWNERS: Final = {OFFSET_INDEX: LOG, TIME_INDEX: LOG, TRANSACTION_INDEX: LOG, BATCHES: SNAPSHOT}
+OWNERS: Final = {
+    OFFSET_INDEX: LOG,
+    TIME_INDEX: LOG,
+    TRANSACTION_INDEX: LOG,
+    CHECKS: LOG,
+    BATCHES: SNAPSHOT,
+}
 
 
 @dataclass(slots=True)
@@ -160,7 +167,9 @@ def recover(
         # Of a log that is no more. The directory is synced before anything is appended: it must never come back.
         _drop_snapshot(store, directory, found, offset)
     if not segments[-1].size:
-        found.changed = True  # killed just after it was made: its name may not be durable, and it is used from now on
+        found.changed = (
+            True  # killed just after it was made: its name may not be durable, and it is used from now on
+        )
     segments[-1].reopen(segments[-1].bytes_since_index)
     _finish(found, log_start_offset)
     return found

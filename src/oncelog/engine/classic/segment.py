@@ -13,13 +13,15 @@ from itertools import islice
 from operator import lt
 from typing import Final, NamedTuple
 
-from oncelog.engine.classic.checkpoints import write_file
+from oncelog.engine.classic.checkpoints import read_file, write_file
+from oncelog.engine.classic.checks import CHECKS, Checks, decode_checks, encode_checks
 from oncelog.errors import CorruptLog
 from oncelog.ports import Bytes, Disk, File
 from oncelog.record import aborted as aborted_index
 from oncelog.record import offset_index, time_index
 from oncelog.record.aborted import AbortedEntry
 from oncelog.record.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, BatchHeader, read_header
+from oncelog.record.crc import crc32c
 
 NAME_DIGITS: Final = 20
 LOG: Final = ".log"
@@ -30,7 +32,7 @@ SNAPSHOT: Final = ".snapshot"
 DELETED: Final = ".deleted"
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
-SEGMENT_FILES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+SEGMENT_FILES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, CHECKS)
 
 SCAN_BYTES: Final = 65_536
 SMALL_BYTES: Final = 4096  # index.interval.bytes of Kafka: the offset index of a smaller log is empty anyway
@@ -131,8 +133,10 @@ class Segment:
     __slots__ = (
         "_aborted",
         "_cache",
+        "_checks",
         "_disk",
         "_log",
+        "_looked_for_checks",
         "_size",
         "active",
         "base_offset",
@@ -183,6 +187,8 @@ class Segment:
         self.first_timestamp = UNREAD  # of the first batch: what segment.ms counts from
         self.has_aborted = False
         self._aborted: list[AbortedEntry] | None = None
+        self._checks: Checks | None = None
+        self._looked_for_checks = False
 
     def path(self, suffix: str) -> str:
         return f"{self.directory}/{file_name(self.base_offset, suffix)}{self.extra_suffix}"
@@ -267,24 +273,42 @@ class Segment:
             len(self.times) >= limit_bytes // time_index.ENTRY_BYTES - 1
         )
 
-    def write_indexes(self) -> list[File]:
+    def write_indexes(self, *, gapless: bool = True) -> list[File]:
         """Writes what is in memory; a second call writes the same again. The caller syncs if it must."""
         offsets = self.offsets
         assert offsets is not None
         self._note_time()
-        written = [self._rewrite(OFFSET_INDEX, _pack_offsets(offsets, self.positions))]
-        written.append(self._rewrite(TIME_INDEX, _pack_times(self.times, self.time_offsets)))
+        index, times = _pack_offsets(offsets, self.positions), _pack_times(self.times, self.time_offsets)
+        written = [self._rewrite(OFFSET_INDEX, index), self._rewrite(TIME_INDEX, times)]
+        aborted = 0
         if self.has_aborted:
             written.append(self._disk.open(self.path(TRANSACTION_INDEX)))
+            aborted = crc32c(self._read_file(TRANSACTION_INDEX))
+        self._checks = Checks(self.size, gapless, crc32c(index), crc32c(times), aborted)
+        written.append(self._rewrite(CHECKS, encode_checks(self._checks)))
         return written
+
+    @property
+    def checks(self) -> Checks | None:
+        """What the files of a closed segment must look like, if that was written down."""
+        if self._checks is None and not self._looked_for_checks:
+            self._looked_for_checks = True
+            data = read_file(self._disk, self.path(CHECKS))
+            found = None if data is None else decode_checks(data)
+            self._checks = found if found is not None and found.size == self.size else None
+        return self._checks
 
     def _keep_indexes(self) -> None:
         """Replaces the index files for good: no later recovery looks at this segment again. Blocks, but it is rare."""
         offsets = self.offsets
         assert offsets is not None
         self._note_time()
-        write_file(self._disk, self.path(OFFSET_INDEX), _pack_offsets(offsets, self.positions))
-        write_file(self._disk, self.path(TIME_INDEX), _pack_times(self.times, self.time_offsets))
+        index, times = _pack_offsets(offsets, self.positions), _pack_times(self.times, self.time_offsets)
+        write_file(self._disk, self.path(OFFSET_INDEX), index)
+        write_file(self._disk, self.path(TIME_INDEX), times)
+        if self.checks is not None:
+            self._checks = self.checks._replace(offsets=crc32c(index), times=crc32c(times))
+            write_file(self._disk, self.path(CHECKS), encode_checks(self._checks))
 
     def _rewrite(self, suffix: str, data: bytes) -> File:
         file = self._disk.open(self.path(suffix), create=True)
@@ -332,6 +356,9 @@ class Segment:
 
     def _read_indexes(self) -> None:
         data = self._read_file(OFFSET_INDEX)
+        checks = self.checks
+        if checks is not None and crc32c(data) != checks.offsets:
+            raise CorruptLog(f"{self.path(OFFSET_INDEX)} is not what was written")
         data = data[: offset_index.used_bytes(data)]
         if len(data) % offset_index.ENTRY_BYTES:
             raise CorruptLog(f"{self.path(OFFSET_INDEX)} has {len(data)} bytes, wanted a multiple of 8")
@@ -339,6 +366,8 @@ class Segment:
         if positions and (positions[-1] >= self.size or not _rises(offsets) or not _rises(positions)):
             raise CorruptLog(f"{self.path(OFFSET_INDEX)} does not fit a log of {self.size} bytes")
         data = self._read_file(TIME_INDEX)
+        if checks is not None and crc32c(data) != checks.times:
+            raise CorruptLog(f"{self.path(TIME_INDEX)} is not what was written")
         data = data[: time_index.used_bytes(data)]
         if len(data) % time_index.ENTRY_BYTES:
             raise CorruptLog(f"{self.path(TIME_INDEX)} has {len(data)} bytes, wanted a multiple of 12")
@@ -406,13 +435,15 @@ class Segment:
     def aborted(self) -> list[AbortedEntry]:
         """The aborted transactions whose markers are in this segment, in the order of the markers."""
         if self._aborted is None:
-            self._aborted = []
-            if self.has_aborted:
-                path = self.path(TRANSACTION_INDEX)
-                try:
-                    self._aborted = list(aborted_index.decode_entries(self._read_file(TRANSACTION_INDEX)))
-                except CorruptLog as error:
-                    raise CorruptLog(f"{path}: {error}") from error
+            path, checks = self.path(TRANSACTION_INDEX), self.checks
+            data = self._read_file(TRANSACTION_INDEX) if self.has_aborted else b""
+            if checks is not None and checks.aborted != (crc32c(data) if self.has_aborted else 0):
+                # Believed, it would show aborted records; and only a replay of the whole log could build it again.
+                raise CorruptLog(f"{path} is not what was written: restore the file from a copy")
+            try:
+                self._aborted = list(aborted_index.decode_entries(data))
+            except CorruptLog as error:
+                raise CorruptLog(f"{path}: {error}") from error
         return self._aborted
 
     def clear_aborted(self) -> None:
@@ -420,6 +451,8 @@ class Segment:
             self._disk.remove(self.path(TRANSACTION_INDEX))
             self.has_aborted = False
         self._aborted = []
+        self._checks = None
+        self._looked_for_checks = True  # what was written down is no more
 
     # Reading
 
@@ -438,6 +471,10 @@ class Segment:
                 base_offset, length, delta = _PLACE.unpack_from(chunk, at)
                 size = length + LENGTH_OVERHEAD_BYTES
                 if base_offset + delta >= offset:
+                    if base_offset > offset >= self.base_offset and self.is_gapless:
+                        self.refuse(
+                            position + at, f"a batch from offset {base_offset} where {offset} should be"
+                        )
                     return Place(position + at, size, base_offset, base_offset + delta)
                 if size < HEADER_BYTES:
                     self.refuse(position + at, f"a batch of {size} bytes")
@@ -455,6 +492,8 @@ class Segment:
         at, end_offset, size = 0, -1, len(chunk)
         while at + HEADER_BYTES <= size:
             base_offset, length, delta = _PLACE.unpack_from(chunk, at)
+            if base_offset != end_offset and at and (base_offset < end_offset or self.is_gapless):
+                self.refuse(position + at, f"a batch from offset {base_offset} behind one up to {end_offset}")
             if base_offset >= limit:
                 break
             after = at + length + LENGTH_OVERHEAD_BYTES
@@ -489,6 +528,10 @@ class Segment:
             if at == 0:
                 self.refuse(position, f"{len(chunk)} bytes where a batch header should be")
             position += at
+
+    @property
+    def is_gapless(self) -> bool:
+        return self.active or (self.checks is not None and self.checks.gapless)
 
     def refuse(self, position: int, found: str) -> None:
         raise CorruptLog(f"{self.path(LOG)} at position {position}: found {found}")
