@@ -225,6 +225,33 @@ def test_a_fenced_producer_is_told_by_whom(world: World) -> None:
     assert world.values() == []
 
 
+def test_a_producer_that_was_idle_is_fenced_too_whatever_its_heir_did(world: World) -> None:
+    """Its heir has the next epoch and has committed: by TV1 with the same one, which is not the end of ours."""
+    who = world.id()
+    producer = who.init()
+    heir = world.id().init()
+    assert heir.epoch == producer.epoch + 1
+    world.write(world.id(), heir, b"heir")
+    world.id().end(heir, commit=True)
+    with pytest.raises(Fenced, match="CompleteCommit"):
+        world.write(who, producer, b"late")
+    assert world.values() == [b"heir"]
+
+
+def test_a_task_that_writes_after_the_commit_is_told_that_it_is_over(world: World) -> None:
+    """By TV1 because its partition is not in the next transaction, by TV2 because of the epoch."""
+    who = world.id()
+    producer = who.init()
+    world.write(who, producer, b"in")
+    who.end(producer, commit=True)
+    writer = BatchWriter(who.cluster, who.name, producer, protocol=who.protocol)
+    writer.write(world.here, sealed(producer, 1, b"late"))
+    with pytest.raises(TransactionLost, match="CompleteCommit"):
+        writer.flush()
+    writer.close()
+    assert world.values() == [b"in"]
+
+
 def test_a_transaction_whose_time_is_up_is_lost(world: World) -> None:
     who = world.id(timeout_ms=5_000)
     producer = who.init()

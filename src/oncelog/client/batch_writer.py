@@ -406,7 +406,8 @@ class BatchWriter:
             fault = RefusedByBroker(error, asked, str(link.connection), result.error_message)
             if self.transactional_id is None:
                 raise fault
-            raise transaction_fault(self.cluster, fault, self.transactional_id, self.producer)
+            protocol = self._protocol or protocol_of(self.cluster)
+            raise transaction_fault(self.cluster, fault, self.transactional_id, self.producer, protocol)
         if line.waiting:
             self._pending[line.partition] = line
 

@@ -78,7 +78,8 @@ LOSING: Final = frozenset(
         ErrorCode.UNKNOWN_PRODUCER_ID,
     }
 )
-ENDED: Final = frozenset({"PrepareAbort", "CompleteAbort", "PrepareCommit", "CompleteCommit"})
+ABORTED: Final = frozenset({"PrepareAbort", "CompleteAbort"})
+COMMITTED: Final = frozenset({"PrepareCommit", "CompleteCommit"})
 
 ResultT = TypeVar("ResultT")
 
@@ -125,7 +126,8 @@ class TransactionalId:
     the protocol: who calls holds the `Producer`, and may hand it to other processes that write (`BatchWriter`).
 
     timeout_ms   transaction.timeout.ms: how long the coordinator leaves a transaction open before it aborts it
-    deadline_ms  how long one call goes on trying while coordinators move, load or restart
+    deadline_ms  how long one call goes on trying while coordinators move, load or restart; the cluster's timeout and
+                 patience may come on top
     protocol     None: asked of the cluster at the first call (`protocol_of`)
 
     Each call either did what it says or raises. Fenced: another producer has this transactional id now. TransactionLost:
@@ -336,7 +338,7 @@ class TransactionalId:
         except RefusedByBroker as fault:
             if producer is None:
                 raise
-            raise transaction_fault(self.cluster, fault, self.name, producer) from None
+            raise transaction_fault(self.cluster, fault, self.name, producer, self.protocol) from None
 
     def _persist(self, attempt: Callable[[], ResultT], passing: frozenset[ErrorCode] = PASSING) -> ResultT:
         """Until it succeeds, is refused for good, or the time is up."""
@@ -355,20 +357,24 @@ class TransactionalId:
 
 
 def transaction_fault(
-    cluster: Cluster, refused: RefusedByBroker, transactional_id: str, producer: Producer
+    cluster: Cluster,
+    refused: RefusedByBroker,
+    transactional_id: str,
+    producer: Producer,
+    protocol: TransactionProtocol,
 ) -> ClientFault:
     """What a refusal means for the transaction: Fenced or TransactionLost, with who holds the id now; other refusals stay
     what they are.
 
     Kafka uses the same errors for a newer producer and for a coordinator that gave the transaction up. They differ in what
-    DescribeTransactions shows afterwards: an end moves the epoch on by one, and nobody has asked for a producer since. While a
-    newer producer is waiting for our abort it looks like the latter.
+    DescribeTransactions shows afterwards: a timeout (under TV2 every end) moves the epoch on by one, and nobody has asked for
+    a producer since. While a newer producer waits for our abort it looks like the latter.
     """
     if refused.error not in FENCING | LOSING:
         return refused
     now = _describe(cluster, transactional_id)
     state, current = now or ("", None)
-    if refused.error in FENCING and not _was_ended(state, current, producer):
+    if refused.error in FENCING and not _was_ended(state, current, producer, protocol):
         held = "" if current is None else f"; producer {current} holds it now ({state})"
         return Fenced(
             f"{refused.asked}: the transactional id was taken over by another producer{held} "
@@ -387,9 +393,13 @@ def transaction_fault(
     )
 
 
-def _was_ended(state: str, current: Producer | None, producer: Producer) -> bool:
+def _was_ended(
+    state: str, current: Producer | None, producer: Producer, protocol: TransactionProtocol
+) -> bool:
+    # A commit by TV1 bumps nothing: one at the next epoch is somebody else's.
+    ended = ABORTED if protocol is TransactionProtocol.TV1 else ABORTED | COMMITTED
     return (
-        state in ENDED
+        state in ended
         and current is not None
         and current.id == producer.id
         and current.epoch == producer.epoch + 1
