@@ -20,9 +20,15 @@ LISTEN ?= 127.0.0.1:9092
 DATA_DIR ?= .cache/data
 TESTS ?= tests
 ARGS ?=
+# Of `make test`; a plain pytest runs fewer seeds and crash points.
+SIM_SEEDS ?= 5000
+SIM_WIRE_SEEDS ?= 500
+HOURS ?= 1
+FROM ?= 1000000
+SECONDS ?= 120
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale mutants rollover late-endtxn lock clean
+.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale sim-soak chaos mutants rollover late-endtxn lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,7 +51,8 @@ serve: setup ## a broker on LISTEN (127.0.0.1:9092) that keeps its data in DATA_
 
 test: check setup ## all checks and all tests; TESTS=path and ARGS="-k name" narrow it
 	@$(PY) -m tests.prepare
-	@$(PY) -m pytest --numprocesses $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
+	@ONCELOG_SIM_SEEDS=$(SIM_SEEDS) ONCELOG_SIM_WIRE_SEEDS=$(SIM_WIRE_SEEDS) ONCELOG_SIM_POINTS=all \
+		$(PY) -m pytest --numprocesses $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
 
 check: setup ## format, lint, types, import contracts, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "make check: run '.venv/bin/ruff format .'" >&2; exit 1; }
@@ -79,6 +86,12 @@ bench: setup ## measure beside a real Apache Kafka on this machine; raw results 
 
 bench-scale: setup ## 1,000 connections, 10,000 partitions, a log of 1 GiB; results in bench/results
 	@$(PY) -m bench.scale $(ARGS)
+
+sim-soak: setup ## the simulator for HOURS=n (1), from seed FROM=n (1,000,000) on; stops at the first broken promise
+	@$(PY) -m tests.simulation.soak --hours $(HOURS) --from $(FROM) --jobs $(JOBS)
+
+chaos: setup ## real clients on a broker that is killed, stopped, and cut off, for SECONDS=n (120); then the history checker
+	@$(PY) -m tests.simulation.chaos --seconds $(SECONDS) $(ARGS)
 
 mutants: setup ## break the code in every kept way; each time a test must notice
 	@$(PY) -m tests.mutants.mutant $(ARGS)

@@ -41,8 +41,8 @@ def value_of(state: State, *, version: int = 1, update_ms: int = 77) -> bytes:
 
 
 def packed(states: dict[str, bytes]) -> Shelf:
-    data = encode_checkpoint(TOPIC, [Section(Covered(3, 1, 0, 9), states)])
-    return decode_checkpoint(data).sections[3][1]
+    data = encode_checkpoint(TOPIC, [Section(Covered(3, 1, 0, 9), states, {})])
+    return decode_checkpoint(data).sections[3][1].states
 
 
 @given(st.dictionaries(names, values, max_size=8), st.lists(names, max_size=3), ops)
@@ -78,6 +78,7 @@ sections = st.builds(
     Section,
     st.builds(Covered, st.integers(0, 49), st.integers(0, 9), st.integers(0, 2**40), st.integers(0, 2**62)),
     st.dictionaries(names, values, max_size=5),
+    st.dictionaries(names, values, max_size=5),
 )
 
 
@@ -85,14 +86,16 @@ sections = st.builds(
 def test_read_back(written: list[Section]) -> None:
     topic_id, found = decode_checkpoint(encode_checkpoint(TOPIC, written))
     assert topic_id == TOPIC
-    assert {at: (covered, shelf.all()) for at, (covered, shelf) in found.items()} == {
-        each.covered.partition: (each.covered, dict(each.states)) for each in written
+    read = {at: (covered, image.states.all(), image.bumps.all()) for at, (covered, image) in found.items()}
+    assert read == {
+        each.covered.partition: (each.covered, dict(each.states), dict(each.bumps)) for each in written
     }
 
 
 def whole() -> bytes:
     states = {"refunds-1": value_of(State.ONGOING), "refunds-é": value_of(State.EMPTY)}
-    return encode_checkpoint(TOPIC, [Section(Covered(0, 1, 0, 7), states), Section(Covered(1, 1, 0, 2), {})])
+    first = Section(Covered(0, 1, 0, 7), states, {"refunds-1": b"why"})
+    return encode_checkpoint(TOPIC, [first, Section(Covered(1, 1, 0, 2), {}, {})])
 
 
 def test_every_changed_byte_is_noticed() -> None:

@@ -14,11 +14,22 @@ from oncelog.record.txn_state import (
     TransactionKey,
     TransactionPartitions,
     TransactionValue,
+    encode_bump_key,
     encode_key,
     encode_value,
 )
-from oncelog.txn.state import State, Txn
-from oncelog.txn.stored import decode_txn, encode_batch, encode_txn, transactional_id_of, walk
+from oncelog.txn.state import Bump, Caller, State, Txn
+from oncelog.txn.stored import (
+    bump_of_value,
+    bumped_id_of,
+    decode_txn,
+    encode_batch,
+    encode_txn,
+    is_under_way,
+    transactional_id_of,
+    value_of_bump,
+    walk,
+)
 
 LONG = 2**63 - 1
 WRITTEN = [each for each in State if each < State.DEAD]
@@ -92,13 +103,48 @@ def test_read_back_when_idle(txn: Txn) -> None:
     assert decode_txn(txn.transactional_id, encode_txn(idle, 1)) == idle
 
 
-@given(txns(), st.integers(0, 2**41).map(Millis))
-def test_the_same_batch_as_the_general_builder(txn: Txn, now: Millis) -> None:
-    key = encode_key(TransactionKey(txn.transactional_id))
-    value = encode_value(value_of(txn), 1)
-    batch = encode_batch(txn, 1, now)
-    assert batch == build_batch([NewRecord(key, value, now)])
-    assert list(walk(batch)) == [(1, key, value)]
+callers = st.builds(Caller, st.text(max_size=300), st.text(min_size=1, max_size=50), st.integers(0, 65535))
+bumps = st.builds(
+    Bump,
+    st.sampled_from(["new instance", "timeout", "recovery"]),
+    times,
+    st.none() | callers,
+    st.builds(Producer, ids, st.integers(-1, 32767).map(ProducerEpoch)),
+)
+
+
+@given(txns(), st.none() | bumps, st.integers(0, 2**41).map(Millis))
+def test_the_same_batch_as_the_general_builder(txn: Txn, bump: Bump | None, now: Millis) -> None:
+    key = TransactionKey(txn.transactional_id)
+    value, why = encode_value(value_of(txn), 1), None if bump is None else value_of_bump(bump)
+    batch = encode_batch(txn.transactional_id, value, why, now)
+    records = [NewRecord(encode_key(key), value, now)]
+    if why is not None:
+        records.append(NewRecord(encode_bump_key(key), why, now))
+    assert batch == build_batch(records)
+    assert list(walk(batch)) == [(len(records), record.key, record.value) for record in records]
+
+
+@given(bumps)
+def test_why_an_epoch_was_bumped_is_read_back(bump: Bump) -> None:
+    by = bump.by
+    if by is not None:  # a client may send an id of 32 KB
+        by = replace(by, client_id=by.client_id[:249])
+    assert bump_of_value(value_of_bump(bump)) == replace(bump, by=by)
+
+
+def test_readers_of_states_pass_over_bumps_kip_915() -> None:
+    key = encode_bump_key(TransactionKey("refunds-1"))
+    producer = Producer(ProducerId(1), ProducerEpoch(2))
+    value = value_of_bump(Bump("timeout", Millis(7), None, producer))
+    assert transactional_id_of(key) is None
+    assert bumped_id_of(key) == "refunds-1"
+    assert bumped_id_of(encode_key(TransactionKey("refunds-1"))) is None
+    assert decode_txn("refunds-1", value) is None
+    assert not is_under_way(value)
+    assert bump_of_value(b"\x03\xe9" + value[2:]) is None
+    with pytest.raises(CorruptBatch):
+        bump_of_value(value[:-1])
 
 
 def test_walk_over_tombstones_markers_and_compressed_batches() -> None:
@@ -153,6 +199,12 @@ def test_a_record_that_is_longer_than_its_batch() -> None:
     batch[61 + 4] = 40  # the size of the key
     with pytest.raises(CorruptBatch, match="longer than its batch"):
         list(walk(bytes(batch)))
+    two = bytearray(build_batch([NewRecord(b"key", b"value", Millis(5))] * 2))
+    for at, size in ((61, 120), (61 + 4, 40)):  # of the first record, of its key
+        broken = two.copy()
+        broken[at] = size
+        with pytest.raises(CorruptBatch, match="longer than its batch"):
+            list(walk(bytes(broken)))
 
 
 def test_an_unknown_version_is_left_out_and_a_cut_one_is_corrupt() -> None:

@@ -1,0 +1,307 @@
+"""Real processes under real harm: `make chaos`.
+
+A broker behind a TCP proxy; transactional clients in C, Java, Go, Python, as many as this machine has; and somebody who kills
+the broker with -9, stops it for seconds, and delays and cuts connections. Every client writes down what it asked and was
+told; when the time is up everything is read once more, and the history checker judges.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from oncelog.client.easy import create_topic, read_all
+from oncelog.sim.check import Anomaly, Checker
+from oncelog.sim.history import Crash, End, EndTxn, History, Init, Poll, Recorder, Send, read_history
+from tests.conformance.client import ClientFailed
+from tests.conformance.transactional import CLIENTS, Program, Transactional
+from tests.processes import ServedBroker
+from tests.toolchains import Missing
+
+TOPIC = "chaos"
+PARTITIONS = 3
+TIMEOUT_MS = 5_000
+SWEEP_MS = 500
+
+
+class Proxy:
+    """Between clients and the broker: pieces may come late, and connections may be cut anywhere."""
+
+    def __init__(self, broker_port: int, seed: int) -> None:
+        self._broker_port = broker_port
+        self._random = random.Random(seed)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self.delay_s = 0.0
+        self.cuts = 0
+        threading.Thread(target=self._accept, name="proxy", daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                broker = socket.create_connection(("127.0.0.1", self._broker_port), timeout=5)
+                broker.settimeout(None)
+            except OSError:
+                client.close()
+                continue
+            with self._lock:
+                self._open |= {client, broker}
+            for a, b in ((client, broker), (broker, client)):
+                threading.Thread(target=self._carry, args=(a, b), daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        try:
+            while data := source.recv(65_536):
+                if self.delay_s:
+                    time.sleep(self._random.uniform(0, self.delay_s))
+                target.sendall(data)
+        except OSError:
+            pass
+        for each in (source, target):
+            with self._lock:
+                self._open.discard(each)
+            each.close()
+
+    def cut_some(self) -> None:
+        """Resets about a third of the connections, wherever they are."""
+        with self._lock:
+            chosen = [each for each in sorted(self._open, key=id) if self._random.random() < 0.3]
+        for each in chosen:
+            self.cuts += 1
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+    def close(self) -> None:
+        self._listener.close()
+        with self._lock:
+            for each in self._open:
+                each.close()
+
+
+class Worker:
+    """Instances of one client program, one after another: transactions until the time is up."""
+
+    def __init__(
+        self, client: Transactional, number: int, bootstrap: str, folder: Path, stop: threading.Event
+    ) -> None:
+        self.client = client
+        self.name = f"{client.name.replace(' ', '-')}{number}"
+        self.path = folder / f"{self.name}.jsonl"
+        self.counts: Counter[str] = Counter()
+        self.fault: BaseException | None = None
+        self._bootstrap = bootstrap
+        self._stop = stop
+        self._random = random.Random(self.name)
+        self.thread = threading.Thread(target=self._run, name=self.name)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            with self.path.open("w", encoding="utf-8") as file:
+                recorder = Recorder(file, time.monotonic)
+                life = 0
+                while not self._stop.is_set():
+                    life += 1
+                    self._live(recorder, f"{self.name}.{life}")
+        except Exception as fault:  # noqa: BLE001  # told at the end
+            self.fault = fault
+
+    def _live(self, recorder: Recorder, process: str) -> None:
+        with Program(self.client.kind, self._bootstrap) as program:
+            init = recorder.invoke(Init(process=process, id=self.name))
+            try:
+                program.ask("open", transactional_id=self.name, timeout_ms=TIMEOUT_MS)
+            except ClientFailed as why:
+                recorder.done(init, End.INFO, str(why)[:80])
+                program.kill()
+                return
+            recorder.ok(init)
+            number = 0
+            while not self._stop.is_set():
+                number += 1
+                if not self._transaction(recorder, program, process, number):
+                    program.kill()  # a new instance takes over, as a supervisor would do
+                    return
+
+    def _transaction(self, recorder: Recorder, program: Program, process: str, number: int) -> bool:
+        txn = f"{process}/{number}"
+        sends: list[Send] = []
+        for _ in range(self._random.randint(1, 3)):
+            at = self._random.randrange(PARTITIONS)
+            sends.append(
+                Send(process=process, partition=f"{TOPIC}-{at}", values=[f"{txn}.{len(sends)}"], txn=txn)
+            )
+        commit = self._random.random() < 0.8
+        end = EndTxn(process=process, txn=txn, commit=commit)
+        try:
+            program.ask("begin")
+            for send in sends:
+                recorder.invoke(send)
+                at = int(send.partition.rpartition("-")[2])
+                (send.offset,) = program.ask("send", topic=TOPIC, records=[[at, send.values[0]]])
+                recorder.ok(send)
+            recorder.invoke(end)
+            program.ask("commit" if commit else "abort")
+            recorder.ok(end)
+        except ClientFailed:
+            self.counts["gave up"] += 1
+            return False
+        self.counts["committed" if commit else "aborted"] += 1
+        return True
+
+
+@dataclass(slots=True)
+class Report:
+    seconds: float = 0.0
+    clients: list[str] = field(default_factory=list[str])
+    left_out: list[str] = field(default_factory=list[str])
+    kills: int = 0
+    pauses: int = 0
+    cuts: int = 0
+    committed: int = 0
+    aborted: int = 0
+    gave_up: int = 0
+    records_at_the_end: int = 0
+    anomalies: list[str] = field(default_factory=list[str])
+
+
+def harm(
+    broker: ServedBroker, proxy: Proxy, recorder: Recorder, report: Report, seconds: float, seed: int
+) -> None:
+    """Until the time is up; then everything is left in peace."""
+    dice = random.Random(seed)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        time.sleep(dice.uniform(0.3, 1.5))
+        match dice.choice(("kill", "pause", "cut", "delay", "cut")):
+            case "kill":
+                recorder.now(Crash(process="broker", kept="process"))
+                broker.kill()
+                report.kills += 1
+                time.sleep(dice.uniform(0, 0.5))
+                broker.start()
+            case "pause":
+                os.kill(broker.process_id, signal.SIGSTOP)
+                report.pauses += 1
+                time.sleep(dice.uniform(0.2, 2.5))
+                os.kill(broker.process_id, signal.SIGCONT)
+            case "delay":
+                proxy.delay_s = dice.choice((0.0, 0.02, 0.3))
+            case _:
+                proxy.cut_some()
+    proxy.delay_s = 0.0
+    report.cuts = proxy.cuts
+
+
+def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) -> Report:
+    """One run; histories and the broker's data are left in the folder."""
+    report = Report(seconds=seconds)
+    chosen: list[Transactional] = []
+    for client in CLIENTS:
+        if names and client.name not in names:
+            continue
+        try:
+            client.kind.command()
+        except Missing as why:
+            report.left_out.append(f"{client.name}: {why}")
+        else:
+            chosen.append(client)
+    report.clients = [client.name for client in chosen]
+    settings = {
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS),
+        "log.segment.bytes": "65536",
+        "log.flush.offset.checkpoint.interval.ms": "500",
+    }
+    broker = ServedBroker(folder / "data", durability="power", settings=settings)
+    proxy = Proxy(broker.port, seed)
+    broker._command += ["--advertise", f"127.0.0.1:{proxy.port}"]  # pyright: ignore[reportPrivateUsage]  # its port is known only now
+    broker.start()
+    stop = threading.Event()
+    through = f"127.0.0.1:{proxy.port}"
+    try:
+        create_topic(broker.bootstrap, TOPIC, partitions=PARTITIONS)
+        workers = [Worker(client, number, through, folder, stop) for number, client in enumerate(chosen)]
+        with (folder / "harm.jsonl").open("w", encoding="utf-8") as file:
+            harm(broker, proxy, Recorder(file, time.monotonic, first_number=0), report, seconds, seed)
+        stop.set()
+        for worker in workers:
+            worker.thread.join()
+            if worker.fault is not None:
+                raise worker.fault
+            report.committed += worker.counts["committed"]
+            report.aborted += worker.counts["aborted"]
+            report.gave_up += worker.counts["gave up"]
+        time.sleep((TIMEOUT_MS + 2 * SWEEP_MS) / 1000)  # what nobody ended is ended by its timeout
+        broker.kill()
+        broker.start()
+        report.anomalies = [str(each) for each in judge(folder, workers, broker, report)]
+    finally:
+        proxy.close()
+        broker.kill()
+    return report
+
+
+def judge(folder: Path, workers: Sequence[Worker], broker: ServedBroker, report: Report) -> list[Anomaly]:
+    with (folder / "last.jsonl").open("w", encoding="utf-8") as file:
+        recorder = Recorder(file, time.monotonic)
+        for isolation in ("committed", "uncommitted"):
+            found: dict[int, list[tuple[int, str]]] = {at: [] for at in range(PARTITIONS)}
+            for record in read_all(broker.bootstrap, TOPIC, isolation=isolation):
+                found[record.partition].append((record.offset, (record.value or b"").decode()))
+            for at, records in found.items():
+                poll = recorder.invoke(
+                    Poll(
+                        process=f"last {isolation}",
+                        partition=f"{TOPIC}-{at}",
+                        offset=0,
+                        committed=isolation == "committed",
+                        final=True,
+                    )
+                )
+                poll.records = sorted(records)
+                poll.next = poll.records[-1][0] + 1 if records else 0
+                recorder.ok(poll)
+                report.records_at_the_end += len(records)
+    history = History()
+    checker = Checker(history)
+    paths = [*(worker.path for worker in workers), folder / "harm.jsonl", folder / "last.jsonl"]
+    read_history([path.read_text(encoding="utf-8").splitlines() for path in paths], history)
+    return checker.finish()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="how long harm is done; default %(default)s"
+    )
+    parser.add_argument("--client", action="append", default=[], help="only this one; may be repeated")
+    parser.add_argument("--seed", type=int, default=0, help="of the harm; real time decides the rest")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
+        report = run(asked.seconds, Path(directory), asked.client, asked.seed)
+    sys.stdout.write(json.dumps(asdict(report), indent=2) + "\n")
+    return 1 if report.anomalies or not report.committed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""A few seconds of `make chaos` with librdkafka: kills, stops and cuts, and a clean history."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.chaos import run
+
+
+@pytest.mark.xdist_group("chaos")
+def test_real_clients_under_kills_stops_and_cuts(tmp_path: Path) -> None:
+    report = run(8.0, tmp_path, ["librdkafka"], seed=1)
+    assert report.anomalies == []
+    assert report.clients == ["librdkafka"]
+    assert report.kills + report.pauses + report.cuts > 0
+    assert report.committed > 0
+    assert report.records_at_the_end >= report.committed
