@@ -13,6 +13,7 @@ kafka.enable.idempotence=false             | wanted true
 kafka.compression.type=brotli              | wanted none or gzip
 kafka.transactional.id=x                   | say transactionalId
 kafka.no.such.setting=1                    | kafka.no.such.setting: not known
+comitOffsets=true                          | comitoffsets: not known .* commitoffsets
 kafka.batch.size=2000000                   | wanted a whole number from 1 to 1000000, found '2000000'
 kafka.transaction.timeout.ms=soon          | found 'soon'
 kafka.transaction.timeout.ms=-5            | found '-5'

@@ -72,13 +72,18 @@ _OURS: Final = frozenset(
     kafka.enable.idempotence kafka.max.request.size kafka.request.timeout.ms kafka.transaction.timeout.ms
     """.split()
 )
+_OWN: Final = frozenset(
+    """
+    batchid batchretries checkpointlocation commitoffsets includeheaders markertopic path queryid takeover topic transactionalid
+    """.split()
+)  # includeHeaders: a column `headers` is written anyway; path: what save() may bring along
 _SECURITY: Final = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
 
 
 def read_options(given: Mapping[str, str]) -> SinkOptions:
     """Names in any case, as everywhere in Spark. SinkRefused says what is wrong with one."""
     options = {name.lower(): value.strip() for name, value in given.items()}
-    _check_kafka_names(options)
+    _check_names(options)
     _one_of(options, "kafka.acks", ("all", "-1"))
     _one_of(options, "kafka.enable.idempotence", ("true",))
     topic, marker_topic = _text(options, "topic"), _text(options, "markerTopic")
@@ -123,18 +128,16 @@ def read_options(given: Mapping[str, str]) -> SinkOptions:
     )
 
 
-def _check_kafka_names(options: Mapping[str, str]) -> None:
-    """A setting of Kafka's that we pass over in silence could be one that the user relies on."""
+def _check_names(options: Mapping[str, str]) -> None:
+    """A name that we pass over in silence could be one that the user relies on."""
     if "kafka.transactional.id" in options:
         raise SinkRefused(
             "option kafka.transactional.id: say transactionalId here, progress is kept by it too"
         )
     for name in sorted(options):
-        if name.startswith("kafka.") and name not in _OURS | _TAKEN and not name.startswith(_SECURITY):
-            known = ", ".join(sorted(_OURS))
-            raise SinkRefused(
-                f"option {name}: not known to the sink; it has {known} and those of security.*, ssl.* and sasl.*"
-            )
+        if name not in _OURS | _TAKEN | _OWN and not name.startswith(_SECURITY):
+            known = _OURS if name.startswith("kafka.") else _OWN
+            raise SinkRefused(f"option {name}: not known to the sink; it has {', '.join(sorted(known))}")
 
 
 def _text(options: Mapping[str, str], name: str) -> str | None:

@@ -34,6 +34,11 @@ from oncelog.spark.sink_plan import (
 
 ResultT = TypeVar("ResultT")
 
+# What a partition's second writer is answered: its sequences do not fit behind those of the first.
+OF_ANOTHER_WRITER: Final = frozenset(
+    {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}
+)
+
 # Answers that the same rows would get again.
 BAD_INPUT: Final = frozenset(
     {
@@ -183,7 +188,7 @@ class _Part:
         try:
             return do()
         except RefusedByBroker as fault:
-            if fault.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            if fault.error in OF_ANOTHER_WRITER:
                 raise two_writers(None, f"another with the same sequence numbers ({fault})") from fault
             raise
 

@@ -1,0 +1,380 @@
+"""Kills the driver, an executor, a task or the broker at each named point of the sink, and counts what readers of committed records see.
+
+`python -m tests.spark.kill_matrix` runs every cell; `--soak N` runs one job through N faults that a seed chooses.
+Exit code 0: nothing doubled, nothing lost, nothing torn, and every fault happened.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from examples.connector import jars
+from oncelog.client.easy import create_topic, write_all
+from oncelog.spark import fault_points
+from oncelog.spark.fault_points import DIRECTORY, FAULT, MID_TASK, Fault
+from tests.oracle import Oracle
+from tests.processes import ServedBroker
+from tests.spark.numbers_job import LEFT, NUMBERS, RIGHT, Job
+from tests.toolchains import ROOT
+
+PARTITIONS: Final = 4
+RUN_LIMIT_S: Final = 240.0
+RESTARTS_LIMIT: Final = 10
+ROUND: Final = 25  # faults of one job in a soak
+
+# victim -> what happens at the point, and where Spark runs. An executor of its own process needs a small cluster.
+VICTIMS: Final = {
+    "driver": (fault_points.KILL_DRIVER, "local[2]"),
+    "executor": (fault_points.KILL_EXECUTOR, "local-cluster[2,1,1024]"),
+    "task": (fault_points.RAISE, "local[2]"),
+    "broker": (fault_points.KILL_BROKER, "local[2]"),
+}
+TARGETS: Final = ("oncelog", "kafka")
+# The passage of a point that is in the second micro-batch: one per task in the tasks, one in the driver.
+IN_SECOND_BATCH: Final = {MID_TASK: 3, fault_points.AFTER_FLUSH: 3}
+
+
+class Target(Protocol):
+    """A broker in a process of its own."""
+
+    @property
+    def bootstrap(self) -> str: ...
+    @property
+    def process_id(self) -> int: ...
+    def start(self) -> object: ...
+    def kill(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a reader finds in the two topics, and whether that is right."""
+
+    rows: int
+    duplicates: int
+    lost: int
+    torn: int
+    uncommitted: int
+    """Records that a reader of all records would see besides."""
+    runs: int
+    fired: int
+    seconds: float
+    said: str = field(default="", repr=False)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.duplicates == self.lost == self.torn == 0
+
+
+# Brokers
+
+
+@contextlib.contextmanager
+def broker(kind: str, directory: Path) -> Generator[Target]:
+    if kind == "kafka":
+        # Few internal partitions: a killed Kafka comes back sooner.
+        small = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3"}
+        with Oracle(small, data_dir=directory / "kafka") as kafka:
+            yield kafka
+    else:
+        with ServedBroker(directory / "oncelog") as served:
+            yield served
+
+
+class Keeper:
+    """Starts a broker again whenever it was killed, and keeps its process id where fault points look for it."""
+
+    def __init__(self, target: Target, directory: Path) -> None:
+        self.revived = 0
+        self._target = target
+        self._note = directory / "broker"
+        self._end = threading.Event()
+        self._note.write_text(str(target.process_id))
+        self._thread = threading.Thread(target=self._watch, name="keeper", daemon=True)
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.1):
+            if is_dead(self._target.process_id):
+                self._target.kill()
+                self._target.start()
+                self._note.write_text(str(self._target.process_id))
+                self.revived += 1
+
+    def __enter__(self) -> "Keeper":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+
+def is_dead(process_id: int) -> bool:
+    """Gone, or ended and not yet waited for."""
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+# Runs
+
+
+def feed(bootstrap: str, count: int) -> None:
+    """The numbers, the same count in each partition."""
+    for topic in (NUMBERS, LEFT, RIGHT):
+        create_topic(bootstrap, topic, partitions=PARTITIONS)
+    for partition in range(PARTITIONS):
+        write_all(
+            bootstrap, NUMBERS, [b"%d" % n for n in range(partition, count, PARTITIONS)], partition=partition
+        )
+
+
+def run(job: Job, faults: Sequence[Fault], directory: Path, target: Target, count: int) -> Seen:
+    """Runs the job through these faults until it says that it is done, then reads."""
+    begun = time.monotonic()
+    path = job.save(directory / "job.json")
+    environment = {
+        **os.environ,
+        FAULT: ",".join(map(str, faults)),
+        DIRECTORY: str(directory),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+    }
+    if not faults:
+        del environment[FAULT]
+    log = directory / "job.log"
+    with Keeper(target, directory):
+        runs = 0
+        while True:
+            runs += 1
+            with log.open("ab") as out:
+                done = subprocess.run(
+                    [sys.executable, "-m", "tests.spark.numbers_job", str(path)],
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    timeout=RUN_LIMIT_S,
+                )
+            if done.returncode == 0:
+                break
+            if done.returncode != -signal.SIGKILL or runs > RESTARTS_LIMIT + len(faults):
+                raise AssertionError(
+                    f"run {runs} ended with exit code {done.returncode}:\n{log.read_text(errors='replace')[-6000:]}"
+                )
+    fired = len(list(directory.glob("*.fired")))
+    return judge(
+        target.bootstrap, count, runs, fired, time.monotonic() - begun, log.read_text(errors="replace")
+    )
+
+
+def judge(bootstrap: str, count: int, runs: int, fired: int, seconds: float, said: str) -> Seen:
+    sides = {topic: read(bootstrap, topic, "read_committed") for topic in (LEFT, RIGHT)}
+    everything = sum(len(read(bootstrap, topic, "read_uncommitted")) for topic in sides)
+    wanted = {b"%d" % number for number in range(count)}
+    rows = sum(len(values) for values in sides.values())
+    doubled = sum(number - 1 for values in sides.values() for number in Counter(values).values())
+    lost = sum(len(wanted - set(values)) for values in sides.values())
+    torn = len(set(sides[LEFT]) ^ set(sides[RIGHT]))
+    return Seen(rows, doubled, lost, torn, everything - rows, runs, fired, seconds, said)
+
+
+def read(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
+    """Every value, read by librdkafka: none of our code."""
+    settings: dict[str, str | int | bool] = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "judge",
+        "isolation.level": isolation,
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+    }
+    partitions = (
+        AdminClient({"bootstrap.servers": bootstrap}).list_topics(topic, timeout=30).topics[topic].partitions
+    )
+    consumer = Consumer(settings)
+    values: list[bytes] = []
+    ended: set[int] = set()
+    try:
+        consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
+        deadline = time.monotonic() + 60
+        while len(ended) < len(partitions):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{topic}: no end of {set(partitions) - ended} within 60 s")
+            message = consumer.poll(1.0)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                values.append(message.value() or b"")
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition() or 0)
+            elif not error.retriable():
+                raise AssertionError(f"{topic}: {error}")
+    finally:
+        consumer.close()
+    return values
+
+
+# Cells
+
+
+@dataclass(frozen=True)
+class Cell:
+    target: str
+    victim: str
+    point: str
+    door: str = "append"
+
+    def __str__(self) -> str:
+        return f"{self.target:8} {self.victim:9} {self.point:18} {self.door:8}"
+
+
+def cells(targets: Sequence[str] = TARGETS, doors: Sequence[str] = ("append",)) -> list[Cell]:
+    return [
+        Cell(target, victim, point, door)
+        for target in targets
+        for victim in VICTIMS
+        for point in fault_points.POINTS
+        for door in doors
+    ]
+
+
+def play(cell: Cell, target: Target, directory: Path, *, count: int = 1200) -> Seen:
+    """One cell, on a broker that has no topics yet."""
+    action, master = VICTIMS[cell.victim]
+    feed(target.bootstrap, count)
+    job = Job(target.bootstrap, str(directory / "checkpoint"), door=cell.door, master=master)
+    fault = Fault(cell.point, action, IN_SECOND_BATCH.get(cell.point, 2))
+    return run(job, [fault], directory, target, count)
+
+
+def play_control(target: Target, directory: Path, *, count: int = 1200) -> Seen:
+    """Spark's own Kafka sink, its driver killed in the middle of a task: at least once, so there must be duplicates."""
+    feed(target.bootstrap, count)
+    paths = ",".join(map(str, jars()))
+    job = Job(target.bootstrap, str(directory / "checkpoint"), door="kafka", jars=paths)
+    return run(job, [Fault(MID_TASK, fault_points.KILL_DRIVER, 3)], directory, target, count)
+
+
+# Random faults
+
+# Of so many faults of a random loop each kind has its share. A new driver takes seconds, a new query does not.
+SHARES: Final = {
+    fault_points.RAISE: 7,
+    fault_points.KILL_WORKER: 7,
+    fault_points.KILL_DRIVER: 3,
+    fault_points.KILL_BROKER: 3,
+}
+PASSAGES_PER_BATCH: Final = {MID_TASK: 2, fault_points.AFTER_FLUSH: 2}
+ROWS_PER_BATCH: Final = 60
+
+
+def draw(chance: random.Random, number: int) -> list[Fault]:
+    """So many faults at random points; at each point they follow each other with a few passages in between."""
+    kinds = [action for action, share in SHARES.items() for _ in range(share)]
+    actions = [kinds[each % len(kinds)] for each in range(number)]
+    chance.shuffle(actions)
+    passed: dict[str, int] = {}
+    faults: list[Fault] = []
+    for action in actions:
+        point = chance.choice(fault_points.POINTS)
+        passed[point] = passed.get(point, 0) + chance.randint(1, 2 * PASSAGES_PER_BATCH.get(point, 1))
+        faults.append(Fault(point, action, passed[point]))
+    return faults
+
+
+def play_random(target: Target, directory: Path, *, seed: int, faults: int, door: str = "append") -> Seen:
+    """One job through all of them. There are micro-batches enough for every fault to happen."""
+    drawn = draw(random.Random(seed), faults)
+    batches = 2 + max(each.nth for each in drawn)
+    count = ROWS_PER_BATCH * batches
+    feed(target.bootstrap, count)
+    job = Job(
+        target.bootstrap,
+        str(directory / "checkpoint"),
+        door=door,
+        rows_per_batch=ROWS_PER_BATCH,
+        failures=5 * faults,
+    )
+    return run(job, drawn, directory, target, count)
+
+
+# The command
+
+
+def tell(what: object, seen: Seen, wanted: str) -> None:
+    sys.stdout.write(
+        f"{what!s:48} rows {seen.rows:6}  duplicates {seen.duplicates:4}  lost {seen.lost:3}  torn {seen.torn:3}  "
+        f"not committed {seen.uncommitted:5}  driver runs {seen.runs:3}  faults {seen.fired:3}  {seen.seconds:6.1f} s  {wanted}\n"
+    )
+    sys.stdout.flush()
+
+
+def on_a_broker(kind: str, do: Callable[[Target, Path], Seen]) -> Seen:
+    with tempfile.TemporaryDirectory(prefix="kill-matrix-") as name, broker(kind, Path(name)) as target:
+        return do(target, Path(name))
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.spark.kill_matrix", description=__doc__)
+    parser.add_argument("--target", choices=TARGETS, action="append", help="both if not given")
+    parser.add_argument("--door", choices=("append", "foreach"), action="append", help="append if not given")
+    parser.add_argument("--only", default="", help="cells whose name has this word")
+    parser.add_argument("--soak", type=int, metavar="N", help="N random faults instead of the cells")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args(words)
+    bad = 0
+    targets, doors = asked.target or TARGETS, asked.door or ("append",)
+    if asked.soak:
+        for kind in targets:
+            for number in range(0, asked.soak, ROUND):
+                seed = asked.seed + number
+                some = min(ROUND, asked.soak - number)
+                door = ("append", "foreach")[number // ROUND % 2]
+                seen = on_a_broker(
+                    kind,
+                    lambda target, folder, seed=seed, some=some, door=door: play_random(
+                        target, folder, seed=seed, faults=some, door=door
+                    ),
+                )
+                right = seen.is_exact and seen.fired == some
+                bad += not right
+                tell(f"{kind} seed {seed}, {some} faults, {door}", seen, "exact" if right else "WRONG")
+        return 1 if bad else 0
+    for cell in cells(targets, doors):
+        if asked.only in str(cell):
+            seen = on_a_broker(cell.target, lambda target, folder, cell=cell: play(cell, target, folder))
+            right = seen.is_exact and seen.fired == 1
+            bad += not right
+            tell(cell, seen, "exact" if right else "WRONG")
+    for kind in targets:
+        if asked.only in "control":
+            seen = on_a_broker(kind, play_control)
+            right = seen.duplicates > 0 and seen.fired == 1
+            bad += not right
+            tell(
+                f"{kind:8} Spark's own Kafka sink, driver, {MID_TASK}",
+                seen,
+                "doubles" if right else "NOT DOUBLED",
+            )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
