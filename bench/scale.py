@@ -107,6 +107,7 @@ class Measured:
         cpu = self.cpu_seconds()
         assert cpu is not None
         self.note(f"{name}, broker CPU s", cpu)
+        self.note(f"{name}, MB read", psutil.Process(self._broker.process_id).io_counters().read_chars / 1e6)
         self.memory(name)
 
 
