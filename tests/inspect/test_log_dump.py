@@ -160,12 +160,15 @@ def test_states_of_a_transaction_are_read_from_its_log(
 ) -> None:
     assert main(["log", "dump", "__transaction_state-0", "--data-dir", str(ours), "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    states = [
-        record["value"]["state"]
+    records = [
+        record
         for line in lines
         for record in line.get("records", ())
         if record["key"]["transactional_id"] == "refunds-0"
     ]
+    states = [record["value"]["state"] for record in records if record["kind"] == "transaction"]
+    (bump,) = [record["value"] for record in records if record["kind"] == "epoch bump"]
+    assert (bump["cause"], bump["producer_epoch"]) == ("new instance", 0)
     assert states[0] == "Empty"
     assert [each for each in states if each.startswith(("Prepare", "Complete"))] == [
         "PrepareCommit",

@@ -24,7 +24,7 @@ from oncelog.model import (
     ProducerId,
     TopicPartition,
 )
-from oncelog.txn.state import State, Txn
+from oncelog.txn.state import Bump, State, Txn
 from tests.classic_world import World
 
 Kept = Literal["process", "power"]
@@ -88,10 +88,12 @@ class Story:
         """The next life, and the property."""
         self.world.start()
         plain = known(self.load(WithoutNotes(self.world.engine)))
+        bumps = bumps_known(self.load(WithoutNotes(self.world.engine)))
         self.log = self.load()
         under_way = sorted(txn.transactional_id for txn in self.log.under_way())
         assert under_way == [name for name, txn in plain.items() if txn.state in UNDER_WAY]
         assert known(self.log) == plain
+        assert bumps_known(self.log) == bumps
 
     def down(self, kept: Kept) -> None:
         self.world.crash(kept)
@@ -131,7 +133,10 @@ class Story:
             update_ms=Millis(self.number),
         )
         acks = Acks.LEADER if self.random.random() < 0.3 else Acks.ALL
-        assert self.world.run(self.log.write(txn, acks)) is ErrorCode.NONE
+        bump = None
+        if self.random.random() < 0.3:
+            bump = Bump("timeout", Millis(self.number), None, producer)
+        assert self.world.run(self.log.write(txn, acks, bump)) is ErrorCode.NONE
 
     def stop(self) -> None:
         self.world.run(self.log.checkpoint())
@@ -147,6 +152,10 @@ def known(log: TransactionLog) -> dict[str, Txn]:
     return {
         txn.transactional_id: txn for txn in sorted(log.all_but(()), key=lambda txn: txn.transactional_id)
     }
+
+
+def bumps_known(log: TransactionLog) -> dict[str, Bump | None]:
+    return {name: log.bump_of(name) for name in IDS}
 
 
 def until(changes: int) -> Callable[[str, str], None]:

@@ -1,17 +1,23 @@
 """Why an epoch was bumped, and what was counted: told by the broker, never guessed (DescribeOncelog, key 1000)."""
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 import oncelog
+from oncelog.broker.transaction_log import CHECKPOINT
+from oncelog.model import TRANSACTION_STATE
 from oncelog.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from oncelog.protocol.messages.describe_oncelog import (
     DescribeOncelogRequest,
     DescribeOncelogResponse,
     EpochBump,
 )
+from oncelog.record.txn_state import TransactionKey, decode_key, encode_bump_key, encode_key
+from oncelog.tasks import spawn
 from tests.clients import connect, transactional
 
 
@@ -83,6 +89,94 @@ def test_ends_and_markers_are_counted_and_timed(broker: oncelog.Broker) -> None:
     assert counters["txn.markers"] == 6
     assert counters["txn.prepare_to_complete.count"] == 6
     assert counters["txn.late_copies_refused"] == 0
+
+
+def told(broker: oncelog.Broker, name: str = "refunds-1") -> tuple[str, int, str | None, bool]:
+    bumps, _ = ask(broker, name)
+    bump = bumps[name]
+    return bump.cause, bump.producer_epoch, bump.client_id, bump.client_port > 0
+
+
+@pytest.mark.parametrize("durability", ["process", "power"])
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_why_an_epoch_was_bumped_outlives_the_broker(end: str, durability: str) -> None:
+    """A new instance, then a timeout; under later transactions, which write over the states, and without the checkpoint."""
+    with oncelog.Broker(virtual_clock=True, durability=durability) as broker:
+        broker.topic("out")
+
+        def down_and_up() -> None:
+            if end == "kill":
+                broker.kill()
+                broker.start()
+            else:
+                broker.restart()
+
+        instance(broker, "first")
+        second = instance(broker, "second", timeout_ms=1000)
+        before = ask(broker, "refunds-1")[0]
+        assert told(broker) == ("new instance", 1, "second", True)
+        for number in range(3):
+            second.begin_transaction()
+            second.produce("out", b"%d" % number)
+            second.commit_transaction(10)
+        down_and_up()
+        assert ask(broker, "refunds-1")[0] == before
+        slow = instance(broker, "slow", timeout_ms=1000)
+        slow.begin_transaction()
+        slow.produce("out", b"late")
+        slow.flush(10)
+        broker.clock.advance(15)
+        deadline = time.monotonic() + 10
+        while (cause := told(broker))[0] != "timeout":  # when that is durable, not before
+            assert time.monotonic() < deadline
+        assert cause[2:] == (None, False)
+        down_and_up()
+        assert told(broker) == cause
+        broker.stop()
+        Path(broker.data_dir, CHECKPOINT).unlink()
+        broker.start()
+        assert told(broker) == cause
+
+
+def test_why_an_epoch_was_bumped_outlives_the_cleaning_of_its_log() -> None:
+    settings = {"transaction.state.log.num.partitions": 1, "transaction.state.log.segment.bytes": 1024}
+    with oncelog.Broker(settings=settings) as broker:
+        broker.topic("out")
+        producer = instance(broker, "first")
+        for number in range(30):
+            producer.begin_transaction()
+            producer.produce("out", b"%d" % number)
+            producer.commit_transaction(10)
+        before = told(broker)
+        cleaning = broker.run(
+            lambda server: spawn(server.loop, server.engine.run_cleaner(TRANSACTION_STATE, 0))
+        )
+        deadline = time.monotonic() + 30
+        while not cleaning.done():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert before == ("new instance", 0, "first", True)
+        assert states_kept(broker) < 60  # of 91
+        broker.kill()
+        Path(broker.data_dir, CHECKPOINT).unlink(missing_ok=True)
+        broker.start()
+        assert told(broker) == before
+
+
+def states_kept(broker: oncelog.Broker) -> int:
+    return sum(decode_key(each.key or b"") is not None for each in broker.read(TRANSACTION_STATE))
+
+
+def test_the_reason_goes_with_the_id(broker: oncelog.Broker) -> None:
+    instance(broker, "first")
+    broker.clock.advance(8 * 86_400)
+    broker.clock.advance(3_700)
+    assert ask(broker, "refunds-1")[0] == {}
+    gone = [each.key for each in broker.read(TRANSACTION_STATE) if each.value is None]
+    key = TransactionKey("refunds-1")
+    assert gone == [encode_key(key), encode_bump_key(key)]
+    broker.restart()
+    assert ask(broker, "refunds-1")[0] == {}
 
 
 def test_the_side_door_is_not_listed(broker: oncelog.Broker) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oncelog.errors import CorruptBatch
@@ -126,6 +126,7 @@ def test_the_same_batch_as_the_general_builder(txn: Txn, bump: Bump | None, now:
 
 
 @given(bumps)
+@example(Bump("timeout", Millis(1), Caller("x" * 300, "::1", 9), Producer(ProducerId(1), ProducerEpoch(0))))
 def test_why_an_epoch_was_bumped_is_read_back(bump: Bump) -> None:
     by = bump.by
     if by is not None:  # a client may send an id of 32 KB

@@ -25,18 +25,20 @@ from oncelog.model import (
 )
 from oncelog.ports import Clock
 from oncelog.record.batch import NewRecord, build_batch
-from oncelog.record.txn_state import TransactionKey, encode_key
+from oncelog.record.txn_state import TransactionKey, encode_bump_key, encode_key
 from oncelog.tasks import Future, Loop, Task, Turns, sleep, spawn, supervise
-from oncelog.txn.image import Covered, Section, Shelf, decode_checkpoint, encode_checkpoint
-from oncelog.txn.state import Txn
+from oncelog.txn.image import Covered, Image, Section, decode_checkpoint, encode_checkpoint
+from oncelog.txn.state import Bump, Txn
 from oncelog.txn.stored import (
-    KEY_TYPE,
-    batch_of_one,
+    bump_of_value,
+    bumped_id_of,
     decode_txn,
+    encode_batch,
     encode_txn,
     idle_since,
     is_under_way,
     transactional_id_of,
+    value_of_bump,
     walk,
 )
 
@@ -63,7 +65,7 @@ WRITE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
 
 
 class TransactionLog:
-    """All partitions of __transaction_state. What is on the shelves is what a replay of the logs would find."""
+    """All partitions of __transaction_state. What the images hold is what a replay of the logs would find."""
 
     def __init__(
         self,
@@ -82,8 +84,8 @@ class TransactionLog:
         self._on_fault = on_fault
         self._record_version = 0 if config.transaction_version == 0 else 1
         self._topic_id: TopicId | None = None
-        self._shelves: list[Shelf] = []
-        self._starts: list[int] = []  # of the logs that the shelves were read from
+        self._images: list[Image] = []
+        self._starts: list[int] = []  # of the logs that the images were read from
         self._creating: Task[None] | None = None
         self._checkpointing = Turns()
         self._is_due = False  # a checkpoint was asked for and has not begun
@@ -114,13 +116,13 @@ class TransactionLog:
         topic = self._engine.topics[TRANSACTION_STATE]
         return topic.partitions[partition_of(transactional_id, len(topic.partitions))]
 
-    def _shelf(self, topic: Topic, index: int) -> Shelf:
+    def _image(self, topic: Topic, index: int) -> Image:
         if topic.id != self._topic_id:  # the first, or made anew
-            self._topic_id, self._shelves, self._starts = topic.id, [], []
-        for partition in topic.partitions[len(self._shelves) :]:
-            self._shelves.append(Shelf())
+            self._topic_id, self._images, self._starts = topic.id, [], []
+        for partition in topic.partitions[len(self._images) :]:
+            self._images.append(Image())
             self._starts.append(partition.log_start_offset)
-        return self._shelves[index]
+        return self._images[index]
 
     # ---- what is known
 
@@ -129,24 +131,31 @@ class TransactionLog:
         topic = self._engine.topics.get(TRANSACTION_STATE)
         if topic is None:
             return None
-        value = self._shelf(topic, partition_of(transactional_id, len(topic.partitions))).get(
-            transactional_id
-        )
+        image = self._image(topic, partition_of(transactional_id, len(topic.partitions)))
+        value = image.states.get(transactional_id)
         return None if value is None else _decode(transactional_id, value)
+
+    def bump_of(self, transactional_id: str) -> Bump | None:
+        topic = self._engine.topics.get(TRANSACTION_STATE)
+        if topic is None:
+            return None
+        image = self._image(topic, partition_of(transactional_id, len(topic.partitions)))
+        value = image.bumps.get(transactional_id)
+        return None if value is None else bump_of_value(value)
 
     def under_way(self) -> list[Txn]:
         """What a start has to look after: every transaction that is not complete. Only right after `load`."""
         return [
             txn
-            for shelf in self._shelves
-            for name, value in shelf.unpacked()
+            for image in self._images
+            for name, value in image.states.unpacked()
             if is_under_way(value) and (txn := _decode(name, value)) is not None
         ]
 
     def all_but(self, known: Container[str]) -> Iterator[Txn]:
         """Every id that is not among these."""
-        for shelf in self._shelves:
-            for name, value in shelf.all().items():
+        for image in self._images:
+            for name, value in image.states.all().items():
                 txn = None if name in known else _decode(name, value)
                 if txn is not None:
                     yield txn
@@ -156,8 +165,8 @@ class TransactionLog:
         found: list[tuple[Partition, list[str]]] = []
         topic = self._engine.topics.get(TRANSACTION_STATE)
         looked_at = 0
-        for partition, shelf in zip(topic.partitions if topic else (), list(self._shelves), strict=False):
-            values = shelf.all()
+        for partition, image in zip(topic.partitions if topic else (), list(self._images), strict=False):
+            values = image.states.all()
             names = [
                 name
                 for name, value in values.items()
@@ -179,28 +188,28 @@ class TransactionLog:
         if topic is None:
             return
         kept, fits = await self._read_checkpoint(topic)
-        self._topic_id, self._shelves, self._starts = topic.id, [], []
+        self._topic_id, self._images, self._starts = topic.id, [], []
         for partition in topic.partitions:
-            shelf, offset = Shelf(), partition.log_start_offset
+            image, offset = Image(), partition.log_start_offset
             if partition.index in kept:
                 covered, packed = kept[partition.index]
                 why = _why_not(covered, partition)
                 if why is None:
-                    shelf, offset = packed, covered.end
+                    image, offset = packed, covered.end
                     self._counters.add("txn.load.partitions_from_checkpoint")
                 else:
                     log.warning("txn.checkpoint_ignored partition=%d why=%s", partition.index, why)
                     fits = False
-            self._shelves.append(shelf)
+            self._images.append(image)
             self._starts.append(partition.log_start_offset)
             if offset < partition.log_end_offset:
-                self._tail_bytes += await self._replay(partition, offset, shelf)
+                self._tail_bytes += await self._replay(partition, offset, image)
         self._counters.add("txn.load.log_bytes", self._tail_bytes)
         if not fits:
             self._tail_bytes = max(self._tail_bytes, self._limit_bytes)  # what does not fit must not stay
         self._look_at_tail()
 
-    async def _read_checkpoint(self, topic: Topic) -> tuple[Mapping[int, tuple[Covered, Shelf]], bool]:
+    async def _read_checkpoint(self, topic: Topic) -> tuple[Mapping[int, tuple[Covered, Image]], bool]:
         """What is kept of each partition; False if there is something that cannot be used."""
         data = await self._engine.note(CHECKPOINT)
         if data is None:
@@ -216,7 +225,7 @@ class TransactionLog:
         self._limit_bytes = self._limit(data)
         return sections, True
 
-    async def _replay(self, partition: Partition, offset: int, shelf: Shelf) -> int:
+    async def _replay(self, partition: Partition, offset: int, image: Image) -> int:
         """The last value of a key counts, a tombstone removes it. Returns how many bytes it read."""
         values: dict[bytes, bytes | None] = {}
         size = 0
@@ -235,13 +244,15 @@ class TransactionLog:
         for key, value in values.items():
             transactional_id = transactional_id_of(key)
             if transactional_id is not None:
-                shelf.put(transactional_id, value)
+                image.states.put(transactional_id, value)
+            elif (bumped_id := bumped_id_of(key)) is not None:
+                image.bumps.put(bumped_id, value)
         return size
 
     # ---- writing
 
-    async def write(self, record: Txn, acks: Acks = Acks.ALL) -> ErrorCode:
-        """Appends one record."""
+    async def write(self, record: Txn, acks: Acks = Acks.ALL, bump: Bump | None = None) -> ErrorCode:
+        """Appends one record; in the same batch why it bumps the epoch, so that neither is ever without the other."""
         topic = self._engine.topics.get(TRANSACTION_STATE)
         if topic is None:
             await self.ensure_topic()
@@ -249,11 +260,15 @@ class TransactionLog:
         name = record.transactional_id
         at = partition_of(name, len(topic.partitions))
         value = encode_txn(record, self._record_version)
-        batch = batch_of_one(KEY_TYPE, name, value, self._clock.wall_ms())
+        why = None if bump is None else value_of_bump(bump)
+        batch = encode_batch(name, value, why, self._clock.wall_ms())
         written = topic.partitions[at].append(batch, acks=acks, origin=Origin.COORDINATOR)
         # Otherwise it has its place in the log; whether it is durable is for the caller to wait.
         if not _is_refused(written):
-            self._shelf(topic, at).put(name, value)
+            image = self._image(topic, at)
+            image.states.put(name, value)
+            if why is not None:
+                image.bumps.put(name, why)
             self._wrote(len(batch))
         outcome = await written
         if isinstance(outcome, Refused):
@@ -263,13 +278,16 @@ class TransactionLog:
 
     async def forget(self, partition: Partition, names: Iterable[str], now: Millis) -> ErrorCode:
         """Tombstones for ids of one partition, in one batch."""
+        image = self._image(self._engine.topics[TRANSACTION_STATE], partition.index)
         gone = list(names)
-        batch = build_batch([NewRecord(encode_key(TransactionKey(name)), None, now) for name in gone])
+        keys = [encode_key(TransactionKey(name)) for name in gone]
+        keys += [encode_bump_key(TransactionKey(name)) for name in gone if image.bumps.get(name) is not None]
+        batch = build_batch([NewRecord(key, None, now) for key in keys])
         written = partition.append(batch, acks=Acks.ALL, origin=Origin.COORDINATOR)
         if not _is_refused(written):
-            shelf = self._shelf(self._engine.topics[TRANSACTION_STATE], partition.index)
             for name in gone:
-                shelf.put(name, None)
+                image.states.put(name, None)
+                image.bumps.put(name, None)
             self._wrote(len(batch))
         outcome = await written
         return outcome.error if isinstance(outcome, Refused) else ErrorCode.NONE
@@ -310,13 +328,15 @@ class TransactionLog:
             self._counters.time("txn.checkpoint", self._clock.monotonic_ms() - began)
 
     async def _sections(self, topic: Topic) -> Sequence[Section]:
-        """Each partition at one moment, so that what is on its shelf and where its log ends belong together."""
+        """Each partition at one moment, so that its image and where its log ends belong together."""
         found: list[Section] = []
         for partition in topic.partitions:
-            states = self._shelf(topic, partition.index).all()
+            image = self._image(topic, partition.index)
+            states, bumps = image.states.all(), image.bumps.all()
             start, end = self._starts[partition.index], partition.log_end_offset
             if end > start:
-                found.append(Section(Covered(partition.index, partition.leader_epoch, start, end), states))
+                covered = Covered(partition.index, partition.leader_epoch, start, end)
+                found.append(Section(covered, states, bumps))
             await sleep(self._loop, 0)
         return found
 

@@ -10,7 +10,6 @@ memory changes only after the write is durable. A request that was begun is carr
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from oncelog.broker.counters import Counters
@@ -25,7 +24,6 @@ from oncelog.model import (
     Acks,
     Millis,
     Producer,
-    ProducerEpoch,
     ProducerId,
     TopicPartition,
 )
@@ -44,7 +42,7 @@ from oncelog.txn.coordinator import (
     is_expired,
     is_timed_out,
 )
-from oncelog.txn.state import ENDING, TV1, TV2, State, Txn
+from oncelog.txn.state import ENDING, TV1, TV2, Bump, Caller, State, Txn
 
 log = logging.getLogger("oncelog.transactions")
 T = TypeVar("T")
@@ -94,35 +92,16 @@ class Points:
     ) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asked: kept beside the state so that nobody has to guess why an epoch was bumped."""
-
-    client_id: str
-    host: str
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bump:
-    """Why the epoch of a transactional id was last bumped."""
-
-    cause: str  # new instance, timeout, admin, end of transaction
-    at_ms: Millis
-    by: Caller | None
-    epoch: ProducerEpoch
-
-
 class _Entry:
     """One transactional id in memory."""
 
     __slots__ = ("_turns", "bump", "left", "pending", "txn")
 
-    def __init__(self, txn: Txn | None = None) -> None:
+    def __init__(self, txn: Txn | None = None, bump: Bump | None = None) -> None:
         self.txn = txn
+        self.bump = bump
         self.pending: State | None = None  # Complete* during the markers (TX-13), Dead while it expires
         self.left: dict[TopicPartition, None] | None = None  # partitions that still await their marker
-        self.bump: Bump | None = None
         self._turns: Turns | None = None  # made when first used: most of many ids are idle
 
     @property
@@ -172,7 +151,9 @@ class TransactionCoordinator:
         began = self._clock.monotonic_ms()
         await self._log.load()
         self._counters.time("txn.load", self._clock.monotonic_ms() - began)
-        self._entries = {txn.transactional_id: _Entry(txn) for txn in self._log.under_way()}
+        for txn in self._log.under_way():
+            name = txn.transactional_id
+            self._entries[name] = _Entry(txn, self._log.bump_of(name))
         for transactional_id, entry in list(self._entries.items()):
             txn = entry.txn
             assert txn is not None
@@ -229,13 +210,14 @@ class TransactionCoordinator:
                     keep_prepared=keep_prepared,
                 )
             )
-            error = await self._obey(entry, decision)
+            bump = None
+            if decision.record is not None and (before is None or before.owner != decision.record.owner):
+                bump = Bump("new instance", self._clock.wall_ms(), caller, decision.record.owner)
+            error = await self._obey(entry, decision, bump)
             if (
                 error is not ErrorCode.NONE
             ):  # a failed first write leaves an entry without a state: unknown (B34)
                 return Decision(error)
-            if decision.record is not None and (before is None or before.owner != decision.record.owner):
-                self._remember_bump(entry, "new instance", caller)
             if decision.record is not None and decision.record.state in ENDING:
                 self._ongoing.pop(transactional_id, None)
                 ended = await self._decided(entry)
@@ -321,6 +303,7 @@ class TransactionCoordinator:
         return entry.txn.partitions if entry.left is None else tuple(entry.left)
 
     def bump_of(self, transactional_id: str) -> Bump | None:
+        """Why its epoch was last bumped, if that was not the end of a transaction."""
         entry = self._entry(transactional_id)
         return None if entry is None else entry.bump
 
@@ -334,7 +317,7 @@ class TransactionCoordinator:
         if entry is None:
             txn = self._log.find(transactional_id)
             if txn is not None:
-                entry = self._entries[transactional_id] = _Entry(txn)
+                entry = self._entries[transactional_id] = _Entry(txn, self._log.bump_of(transactional_id))
         return entry
 
     # ---- obeying a decision
@@ -346,20 +329,23 @@ class TransactionCoordinator:
             return decision
         return decide(await self._producer_ids.next())
 
-    async def _obey(self, entry: _Entry, decision: Decision) -> ErrorCode:
-        """Writes the decision's record and applies it; the error of the write, if it failed."""
+    async def _obey(self, entry: _Entry, decision: Decision, bump: Bump | None = None) -> ErrorCode:
+        """Writes the decision's record, and why it bumps the epoch, and applies it; the error of the write, if it failed."""
         if decision.answer is not ErrorCode.NONE:
             self._counters.add(f"txn.refused.{decision.answer.name}")
         if decision.record is None:
             return ErrorCode.NONE
-        error = await self.write_record(decision.record, Acks.ALL)
+        error = await self.write_record(decision.record, Acks.ALL, bump)
         if error is ErrorCode.NONE:
             entry.txn = evolve(entry.txn, decision.record)
+            if bump is not None:
+                entry.bump = bump
+                self._counters.add(f"txn.bumped.{bump.cause.replace(' ', '_')}")
         return error
 
-    async def write_record(self, record: Txn, acks: Acks = Acks.ALL) -> ErrorCode:
+    async def write_record(self, record: Txn, acks: Acks = Acks.ALL, bump: Bump | None = None) -> ErrorCode:
         """Appends one record to __transaction_state; the state in memory is the caller's."""
-        return await self._log.write(record, acks)
+        return await self._log.write(record, acks, bump)
 
     # ---- markers, then Complete
 
@@ -532,11 +518,13 @@ class TransactionCoordinator:
                     pending=entry.pending,
                 )
             )
-            error = await self._obey(entry, decision)
+            bump = None
+            if decision.record is not None:
+                bump = Bump(cause, self._clock.wall_ms(), None, decision.record.owner)
+            error = await self._obey(entry, decision, bump)
             if error is not ErrorCode.NONE or decision.record is None:
                 return
             self._ongoing.pop(transactional_id, None)
-            self._remember_bump(entry, cause, None)
             log.info("txn.aborted transactional_id=%r cause=%s", transactional_id, cause)
             await self._decided(entry)
 
@@ -589,11 +577,6 @@ class TransactionCoordinator:
             await self._tombstone(partition, expired[half:], now, idle_ms)
         else:
             log.error("txn.expiry_refused ids=%d error=%s", len(dying), error.name)
-
-    def _remember_bump(self, entry: _Entry, cause: str, by: Caller | None) -> None:
-        self._counters.add(f"txn.bumped.{cause.replace(' ', '_')}")
-        assert entry.txn is not None
-        entry.bump = Bump(cause, self._clock.wall_ms(), by, entry.txn.producer.epoch)
 
 
 def _complete_state(state: State) -> State:

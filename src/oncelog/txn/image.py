@@ -1,11 +1,11 @@
-"""The last records of every transactional id in one partition of __transaction_state, and the file that keeps them.
+"""The last records of each transactional id in one partition of __transaction_state, and the file that keeps them.
 
 The file is a short cut past the logs, which hold all of it: without it, or if it does not fit them, they are read from the
 start. Values stand in it as in the log, so that it says what a replay would say. Kafka passes it over.
 
  0  int16  version (0)     2  uint32 CRC-32C of bytes 6..end     6  16 bytes topic id    22  int32  count of partitions
-26  for each partition: int32 its number, int32 leader epoch, int64 log start, int64 first offset not covered, and two
-    blocks: ids with a transaction under way, and all other ids
+26  for each partition: int32 its number, int32 leader epoch, int64 log start, int64 first offset not covered, and three
+    blocks: ids with a transaction under way, all other ids, and why the epochs of ids were bumped
 A block: int32 count, int32 bytes of all names, int32 bytes of all values, count x uint16 length of a name in
 characters, count x int32 bytes of a value, the names in UTF-8, the values
 """
@@ -82,6 +82,16 @@ class Shelf:
         self._top = {name: value for name, value in whole.items() if value is not None}
 
 
+class Image:
+    """One partition: the last value of every id, and of why its epoch was bumped."""
+
+    __slots__ = ("bumps", "states")
+
+    def __init__(self, states: Shelf | None = None, bumps: Shelf | None = None) -> None:
+        self.states = states or Shelf()
+        self.bumps = bumps or Shelf()
+
+
 class Covered(NamedTuple):
     """Which stretch of a partition's log a section of the file stands for."""
 
@@ -96,22 +106,23 @@ class Section(NamedTuple):
 
     covered: Covered
     states: Mapping[str, bytes]
+    bumps: Mapping[str, bytes]
 
 
 class Checkpoint(NamedTuple):
     """A file as it was read."""
 
     topic_id: TopicId
-    sections: Mapping[int, tuple[Covered, Shelf]]
+    sections: Mapping[int, tuple[Covered, Image]]
 
 
 def encode_checkpoint(topic_id: TopicId, sections: Sequence[Section]) -> bytes:
     pieces: list[bytes] = []
-    for covered, states in sections:
+    for covered, states, bumps in sections:
         under_way = {name: value for name, value in states.items() if is_under_way(value)}
         idle = {name: value for name, value in states.items() if name not in under_way}
         pieces.append(SECTION.pack(*covered))
-        for values in (under_way, idle):
+        for values in (under_way, idle, bumps):
             pieces += _pack(values)
     body = HEAD.pack(0, 0, topic_id, len(sections))[CRC_FROM:] + b"".join(pieces)
     return struct.pack(">hI", VERSION, crc32c(body)) + body
@@ -127,14 +138,16 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
     found = crc32c(data[CRC_FROM:])
     if found != crc:
         raise CorruptLog(f"its CRC is {found:08x}, it says {crc:08x}")
-    sections: dict[int, tuple[Covered, Shelf]] = {}
+    sections: dict[int, tuple[Covered, Image]] = {}
     at = HEAD.size
     try:
         for _ in range(count):
             covered = Covered._make(SECTION.unpack_from(data, at))
             under_way, at = _block(data, at + SECTION.size)
             idle, at = _block(data, at)
-            sections[covered.partition] = covered, Shelf(under_way.unpack(), idle)
+            bumps, at = _block(data, at)
+            image = Image(Shelf(under_way.unpack(), idle), Shelf(packed=bumps))
+            sections[covered.partition] = covered, image
     except struct.error as error:
         raise CorruptLog(f"it ends within partition {len(sections) + 1} of {count}: {error}") from None
     if at != len(data):

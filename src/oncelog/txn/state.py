@@ -53,6 +53,25 @@ FREE: Final = frozenset(
 ENDING: Final = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asked: kept beside the state so that nobody has to guess why an epoch was bumped."""
+
+    client_id: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bump:
+    """Why the epoch of a transactional id was last bumped, but for the bumps that end its transactions."""
+
+    cause: str  # new instance, timeout, recovery
+    at_ms: Millis
+    by: Caller | None
+    producer: Producer  # as it was bumped to
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Txn:
     """One transactional id. All of it is written to __transaction_state, but for `last_producer_epoch` (TRAP-11)."""

@@ -21,14 +21,19 @@ from oncelog.record.batch import (
 )
 from oncelog.record.crc import crc32c
 from oncelog.record.txn_state import (
+    BUMP_TYPE,
+    BumpValue,
     TransactionPartitions,
     TransactionValue,
+    decode_bump,
+    decode_bump_key,
     decode_key,
     decode_value,
+    encode_bump,
     encode_value,
 )
 from oncelog.record.varint import encode_unsigned, encode_varint, read_varint
-from oncelog.txn.state import ENDING, State, Txn
+from oncelog.txn.state import ENDING, Bump, Caller, State, Txn
 
 FIXED: Final = Struct(">hqhib")  # version, producer id, producer epoch, timeout, status
 TIMES: Final = Struct(">qq")  # last update, start
@@ -56,6 +61,8 @@ STATES: Final[tuple[State, ...]] = tuple(
     State(number) for number in range(State.DEAD)
 )  # that are ever written
 KEY_TYPE: Final = b"\x00\x00"
+BUMP_KEY_TYPE: Final = BUMP_TYPE.to_bytes(2, "big")
+CLIENT_ID_CHARACTERS: Final = 249  # as much of it is kept: clients may send 32 KB
 STATUS_AT: Final = FIXED.size - 1
 UNDER_WAY: Final = frozenset({State.ONGOING, *ENDING})
 KNOWN_VERSIONS: Final = frozenset({b"\x00\x00", b"\x00\x01"})
@@ -206,16 +213,23 @@ def idle_since(value: bytes) -> Millis | None:
     return None if found is None else Millis(found.last_update_timestamp)
 
 
-def encode_batch(txn: Txn, version: int, now: Millis) -> bytes:
-    """One record batch that holds this one record, as `build_batch` would make it."""
-    return batch_of_one(KEY_TYPE, txn.transactional_id, encode_txn(txn, version), now)
-
-
-def batch_of_one(key_type: bytes, transactional_id: str, value: bytes, now: Millis) -> bytes:
+def encode_batch(transactional_id: str, value: bytes, bump: bytes | None, now: Millis) -> bytes:
+    """One record batch, as `build_batch` would make it: the state of an id, and why its epoch was bumped by it if it was."""
     name = transactional_id.encode()
+    records = _record(0, KEY_TYPE, name, value)
+    if bump is not None:
+        records += _record(1, BUMP_KEY_TYPE, name, bump)
+    last = 0 if bump is None else 1
+    rest = REST.pack(0, last, now, now, -1, -1, -1, last + 1) + records
+    length = CRC_FROM - LENGTH_OVERHEAD_BYTES + len(rest)
+    return HEAD.pack(0, length, -1, MAGIC, crc32c(rest)) + rest
+
+
+def _record(offset_delta: int, key_type: bytes, name: bytes, value: bytes) -> bytes:
     body = b"".join(
         (
-            b"\x00\x00\x00",  # attributes, timestamp and offset deltas
+            b"\x00\x00",  # attributes, timestamp delta
+            encode_varint(offset_delta),
             encode_varint(len(name) + 4),
             key_type,
             len(name).to_bytes(2, "big"),
@@ -225,9 +239,7 @@ def batch_of_one(key_type: bytes, transactional_id: str, value: bytes, now: Mill
             b"\x00",  # no headers
         )
     )
-    rest = b"".join((REST.pack(0, 0, now, now, -1, -1, -1, 1), encode_varint(len(body)), body))
-    length = CRC_FROM - LENGTH_OVERHEAD_BYTES + len(rest)
-    return HEAD.pack(0, length, -1, MAGIC, crc32c(rest)) + rest
+    return encode_varint(len(body)) + body
 
 
 def walk(data: bytes) -> Iterator[tuple[int, bytes | None, bytes | None]]:
@@ -238,9 +250,9 @@ def walk(data: bytes) -> Iterator[tuple[int, bytes | None, bytes | None]]:
         base_offset, length, magic, attributes, last_offset_delta, count = unpack(data, at)
         end = at + length + LENGTH_OVERHEAD_BYTES
         next_offset = base_offset + last_offset_delta + 1
-        if count == 1 and attributes == PLAIN and magic == MAGIC and at + HEADER_BYTES < end <= end_of_all:
-            key, value = _only_record(data, at + HEADER_BYTES, end)
-            yield next_offset, key, value
+        if count > 0 and attributes == PLAIN and magic == MAGIC and at + HEADER_BYTES < end <= end_of_all:
+            for key, value in _plain_records(data, at + HEADER_BYTES, end, count):
+                yield next_offset, key, value
         else:
             yield from _any_batch(data, at, next_offset)
         at = end
@@ -266,11 +278,54 @@ def transactional_id_of(key: bytes) -> str | None:
     return None if found is None else found.transactional_id
 
 
-def _only_record(data: bytes, at: int, end: int) -> tuple[bytes | None, bytes | None]:
-    """Key and value of an uncompressed record that fills the batch from `at` to `end`."""
+def bumped_id_of(key: bytes) -> str | None:
+    """The id, if the record tells why an epoch was bumped."""
+    found = decode_bump_key(key) if key[:2] == BUMP_KEY_TYPE else None
+    return None if found is None else found.transactional_id
+
+
+def value_of_bump(bump: Bump) -> bytes:
+    by = bump.by
+    return encode_bump(
+        BumpValue(
+            producer_id=bump.producer.id,
+            producer_epoch=bump.producer.epoch,
+            cause=bump.cause,
+            at_ms=bump.at_ms,
+            client_id=None if by is None else by.client_id[:CLIENT_ID_CHARACTERS],
+            client_host=None if by is None else by.host,
+            client_port=-1 if by is None else by.port,
+        )
+    )
+
+
+def bump_of_value(data: bytes) -> Bump | None:
+    """None for a version that we do not know. CorruptBatch if it cannot be read."""
+    value = decode_bump(data)
+    if value is None:
+        return None
+    by = None
+    if value.client_host is not None:
+        by = Caller(value.client_id or "", value.client_host, value.client_port)
+    producer = Producer(ProducerId(value.producer_id), ProducerEpoch(value.producer_epoch))
+    return Bump(value.cause, Millis(value.at_ms), by, producer)
+
+
+def _plain_records(data: bytes, at: int, end: int, count: int) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Keys and values of the uncompressed records that fill a batch from `at` to `end`; nearly always it is one."""
+    for _ in range(count - 1):
+        size, at = read_varint(data, at)
+        if not 0 < size < end - at:
+            raise CorruptBatch(f"record of {size} bytes before byte {end} is longer than its batch")
+        yield _key_and_value(data, at, at + size)
+        at += size
+    yield _key_and_value(data, _skip(data, at), end)
+
+
+def _key_and_value(data: bytes, at: int, end: int) -> tuple[bytes | None, bytes | None]:
+    """Of the record whose attributes are at `at`."""
     try:
-        at = _skip(data, at) + 1  # its length, and attributes
-        at = _skip(data, _skip(data, at))  # timestamp and offset deltas
+        at = _skip(data, _skip(data, at + 1))  # timestamp and offset deltas
         key, at = _bytes(data, at)
         value, at = _bytes(data, at)
     except IndexError:

@@ -1,7 +1,7 @@
 """DescribeOncelog (key 1000), v0. Our own side door, not listed in ApiVersions.
 
 Why the epoch of each named transactional id was last bumped, by whom and when; and all counters and times of the broker.
-Kafka keeps neither. An id without an entry was not bumped since the broker started: causes are kept in memory only.
+Kafka keeps neither. Causes are kept in the log beside the state (docs/decisions/0016): a restart loses none.
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ async def handle(request: DescribeOncelogRequest, _: Context, broker: Runtime) -
             bumps.append(
                 EpochBump(
                     transactional_id=transactional_id,
-                    producer_epoch=bump.epoch,
+                    producer_epoch=bump.producer.epoch,
                     cause=bump.cause,
                     at_ms=bump.at_ms,
                     client_id=None if bump.by is None else bump.by.client_id,

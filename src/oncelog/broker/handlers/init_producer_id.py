@@ -10,11 +10,10 @@ from typing import Final
 
 from oncelog.broker.context import Context
 from oncelog.broker.runtime import Runtime
-from oncelog.broker.transactions import Caller
 from oncelog.errors import ErrorCode
 from oncelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Producer, ProducerEpoch, ProducerId
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from oncelog.txn.state import NEVER_TIMES_OUT_MS
+from oncelog.txn.state import NEVER_TIMES_OUT_MS, Caller
 
 KEY: Final = 22
 VERSIONS: Final = (0, 5)
