@@ -213,6 +213,7 @@ def test_only_some_columns() -> None:
     data = plain(b"v", b"w")
     (batch,), _ = decode(data, topic="t", partition=0, start=0, stop=END, columns=("offset", "value"))
     assert batch.to_pydict() == {"offset": [0, 1], "value": [b"v", b"w"]}
+    assert batch.schema.names == ["offset", "value"]
     schema = schema_of(["value", "key", "headers"])
     (batch,), _ = decode(
         data,
@@ -342,7 +343,7 @@ def test_a_count_that_is_a_lie_costs_nothing() -> None:
     tracemalloc.start()
     with pytest.raises(CorruptBatch, match="settlements-3: batch at offset 0"):
         rows_of(data)
-    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    assert tracemalloc.get_traced_memory()[1] < 300_000
     tracemalloc.stop()
 
 

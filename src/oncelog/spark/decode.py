@@ -130,21 +130,13 @@ def decode(
         default = [name for name in COLUMNS if headers or name != "headers"]
         schema = schema_of(default if columns is None else columns)
     wanted = frozenset(cast(Any, schema).names if columns is None else columns)
-    stretch = _Stretch(data, TopicPartition(topic, partition))
-    table = stretch.table
-    next_offset = start
-    if table.size:
-        reached = int(np.searchsorted(table["base_offset"], stop))  # batches from there on are beyond
-        last = table[-1]
-        behind = int(last["base_offset"]) + int(last["last_offset_delta"]) + 1
-        next_offset = max(start, stop if reached < table.size else min(behind, stop))
-        stretch = stretch.first(reached)
-        stretch.check_crc()
+    stretch = _Stretch(data, TopicPartition(topic, partition), stop)
+    stretch.check_crc()
     shown = stretch.visible(aborted if read_committed else ())
     shown &= stretch.last_offsets >= start
     build = _Builder(topic, partition, start, stop, schema, wanted if headers else wanted - {"headers"})
     found = [build.rows(chunk) for chunk in stretch.chunks(np.flatnonzero(shown))]
-    return [each for each in found if each is not None], next_offset
+    return [each for each in found if each is not None], max(start, min(stretch.behind, stop))
 
 
 class _Chunk(NamedTuple):
@@ -158,23 +150,22 @@ class _Chunk(NamedTuple):
 
 
 class _Stretch:
-    """Fetched bytes, and the headers of the whole batches in them."""
+    """Fetched bytes, and the headers of the whole batches in them that begin below `stop`."""
 
-    def __init__(self, data: bytes | memoryview, partition: TopicPartition) -> None:
+    def __init__(self, data: bytes | memoryview, partition: TopicPartition, stop: int) -> None:
         self.partition = partition
         self.view = memoryview(data)
         self.plain: Plain = np.frombuffer(self.view, np.uint8)
-        self.at = _places(self.view)
+        at = _places(self.view)
         heads = np.ndarray((max(len(self.view) - HEADER_BYTES + 1, 0),), HEAD, self.plain, strides=(1,))
-        self.table = heads[self.at]
+        table = heads[at]
+        last_offsets = table["base_offset"].astype(np.int64) + table["last_offset_delta"]
+        self.behind = (
+            int(last_offsets[-1]) + 1 if at.size else 0
+        )  # behind all whole batches, whatever of them is visible (RC-5)
+        below = int(np.searchsorted(table["base_offset"], stop))
+        self.at, self.table, self.last_offsets = at[:below], table[:below], last_offsets[:below]
         self.sizes = self.table["length"].astype(np.int64) + LENGTH_OVERHEAD_BYTES
-        self.last_offsets = self.table["base_offset"].astype(np.int64) + self.table["last_offset_delta"]
-
-    def first(self, count: int) -> "_Stretch":
-        """Only the first `count` batches."""
-        self.at, self.table, self.sizes = self.at[:count], self.table[:count], self.sizes[:count]
-        self.last_offsets = self.last_offsets[:count]
-        return self
 
     def check_crc(self) -> None:
         crcs = self.table["crc"].tolist()
