@@ -339,7 +339,7 @@ def test_what_is_no_batch_is_refused(at: int, byte: int, match: str) -> None:
 
 
 def test_a_count_that_is_a_lie_costs_nothing() -> None:
-    data = sealed([(0, NewRecord(None, b"v", 0))], count=2**31 - 1)
+    data = sealed([(delta, NewRecord(None, b"v" * delta, 0)) for delta in range(5)], count=2**31 - 1)
     tracemalloc.start()
     with pytest.raises(CorruptBatch, match="settlements-3: batch at offset 0"):
         rows_of(data)
