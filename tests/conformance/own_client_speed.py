@@ -38,7 +38,8 @@ def measure(cluster: Cluster, record_bytes: int, records: int, total_bytes: int)
     who = TransactionalId(cluster, topic)
     producer = who.init()
     who.add_partitions(producer, partitions)
-    content = [NewRecord(None, bytes(record_bytes), 1)] * records
+    # A time of today: what is older than its retention would be deleted while we read.
+    content = [NewRecord(None, bytes(record_bytes), int(time.time() * 1000))] * records
     size = len(build_batch(content))
     batches = [
         build_batch(

@@ -30,7 +30,7 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def sealed(producer: Producer, sequence: int, size: int = 10) -> bytes:
     return build_batch(
-        [NewRecord(None, b"%d" % sequence + bytes(size), 1)],
+        [NewRecord(None, b"%d" % sequence + bytes(size), int(time.time() * 1000))],
         producer_id=producer.id,
         producer_epoch=producer.epoch,
         base_sequence=sequence,

@@ -110,7 +110,7 @@ def _use(cluster: Cluster) -> None:
         who = TransactionalId(again, name)
         producer = who.init()
         batch = build_batch(
-            [NewRecord(None, bytes(1000), 1)] * 800,
+            [NewRecord(None, bytes(1000), int(time.time() * 1000))] * 800,
             producer_id=producer.id,
             producer_epoch=producer.epoch,
             base_sequence=0,

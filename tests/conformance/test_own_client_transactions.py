@@ -38,7 +38,7 @@ def name(bootstrap: str) -> str:
 
 def sealed(producer: Producer, sequence: int, values: list[bytes], *, transactional: bool = True) -> bytes:
     return build_batch(
-        [NewRecord(None, value, 1) for value in values],
+        [NewRecord(None, value, int(time.time() * 1000)) for value in values],
         producer_id=producer.id,
         producer_epoch=producer.epoch,
         base_sequence=sequence,
