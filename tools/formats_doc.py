@@ -16,6 +16,7 @@ CHAPTERS = {
         "record/time_index.py",
         "record/aborted.py",
         "record/snapshot.py",
+        "engine/classic/checks.py",
     ),
     "Files of a data directory": ("record/checkpoints.py", "engine/classic/metadata.py", "txn/image.py"),
     "Internal topics": ("record/schema.py", "record/offsets.py", "record/txn_state.py"),
@@ -25,7 +26,7 @@ NO_FORMAT = {"record/__init__.py", "record/crc.py"}
 INTRODUCTION = """\
 # Every byte on disk
 
-Made of the heads of the modules by `make docs`: change it there. Everything but the journal of topics and the
+Made of the heads of the modules by `make docs`: change it there. Everything but the journal of topics, the .checks files and the
 checkpoint of the transaction coordinator is Apache Kafka's own format, and Kafka's `kafka-dump-log` reads it. Integers are big-endian; a
 number at the left of a field is its first byte.
 """

@@ -94,6 +94,9 @@ class VirtualClock:
     def monotonic_ms(self) -> Millis:
         return Millis(int(self._loop.now_ms))
 
+    def monotonic_ns(self) -> int:
+        return int(self._loop.now_ms * 1_000_000)
+
 
 class SeededChance:
     def __init__(self, rng: random.Random) -> None:

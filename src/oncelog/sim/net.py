@@ -8,6 +8,7 @@ Two kinds of connection behave alike: `WireLink` carries bytes to broker.connect
 straight to the handlers and is several times cheaper.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class Host(Protocol):
         ...
 
 
-class Link:
+class Link(ABC):
     """One connection. The client's end and the broker's end may be closed at different times."""
 
     def __init__(
@@ -158,14 +159,14 @@ class Link:
 
     # What the two kinds do differently
 
-    def _request(self, correlation: int, request: Message, key: int, version: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _request(self, correlation: int, request: Message, key: int, version: int) -> None: ...
 
-    def _decode(self, found: Any, response: type[Message], key: int, version: int) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _decode(self, found: Any, response: type[Message], key: int, version: int) -> Any: ...
 
-    def _hang_up(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _hang_up(self) -> None: ...
 
 
 class WireLink(Link):

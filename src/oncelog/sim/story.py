@@ -5,6 +5,7 @@ What the clients see goes into a history; `check.py` judges it. What the broker 
 """
 
 import logging
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -74,7 +75,7 @@ class Hindrance(Points):
         await sleep(self._world.machine.loop, self._rng.expovariate(1 / 100))
 
 
-class Stage:
+class Stage(ABC):
     """A world with topics, a history that is checked, and an end: faults over, everything at rest, one more cut, a look."""
 
     def __init__(self, seed: int | str, profile: str, plan: Plan) -> None:
@@ -107,8 +108,8 @@ class Stage:
     def _random(self, name: str) -> Random:
         return Random(f"{name} {self.seed}")
 
-    async def _play(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def _play(self) -> None: ...
 
     def _calm(self) -> None:
         """Faults are over."""
