@@ -1,38 +1,59 @@
-"""Each pipeline on a real Spark, its driver and JVM killed with kill -9 at a known point of one of its transactions."""
+"""Every pipeline on a real Spark, whose driver and JVM are killed with kill -9 at known points of transactions."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 import oncelog
+from oncelog.pipelines import PIPELINES
 from tests.pipelines.trial import Trial
+from tests.toolchains import ROOT
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
+
+DECIDED = "after_prepare_commit"  # and nobody was told: the micro-batch must not be written again
+UNDECIDED = "after_ongoing"  # some rows may be written, none is decided: all of them again
 
 
-@pytest.mark.parametrize(
-    ("name", "point"),
-    [
-        (
-            "refunds",
-            "after_prepare_commit",
-        ),  # decided, and nobody was told: the micro-batch must not be written again
-        ("clicks", "after_prepare_commit"),
-        ("clicks-final", "after_ongoing"),
-        ("router", "after_ongoing"),  # some rows are written, none is decided: all of them again
-        ("enrichment", "before_complete"),
-    ],
-)
-def test_exactly_once_through_a_kill(name: str, point: str, tmp_path: Path) -> None:
+KILLS = {
+    "refunds": DECIDED,
+    "clicks": DECIDED,
+    "clicks-final": UNDECIDED,
+    "router": UNDECIDED,
+    "enrichment": "before_complete",  # every partition has its marker
+}
+
+
+def test_exactly_once_through_a_kill_at_a_known_point_of_each(tmp_path: Path) -> None:
+    assert KILLS.keys() == PIPELINES.keys()
     with oncelog.Broker() as broker:
-        trial = Trial(broker, name, tmp_path, rows=2500)
+        trial = Trial(broker, list(KILLS), tmp_path, rows=1000)
         with trial.running(rows_per_batch=500) as supervisor:
-            trial.until(supervisor, lambda: supervisor.progress.batches > 0, "the first micro-batch")
-            with broker.pause(at=point, transactional_id=trial.pipeline.transactional_id) as paused:
-                paused.wait(120)
-                assert supervisor.kill() is not None
-        verdict = trial.verdict()
-        assert verdict.holds, verdict
-        assert verdict.rows_in == 2500
-        assert all(verdict.rows_out.values()), verdict
-        assert supervisor.progress.restarts == 1, trial.told
+            for name, point in KILLS.items():
+                trial.kill_at(broker, supervisor, name, point)
+        assert supervisor.progress.restarts == len(KILLS), trial.told
+        verdicts = {name: trial.verdict(name) for name in KILLS}
+        assert {name: verdict for name, verdict in verdicts.items() if not verdict.holds} == {}
+        for verdict in verdicts.values():
+            assert verdict.rows_in == 1000
+            assert all(verdict.rows_out.values()), verdict
+
+
+def test_without_the_skip_rule_the_same_kill_makes_duplicates(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(
+        ROOT / "src" / "oncelog", broken / "oncelog", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    plan = broken / "oncelog" / "spark" / "sink_plan.py"
+    rule = "        return Verdict.SKIP\n"
+    assert plan.read_text().count(rule) == 1
+    plan.write_text(plan.read_text().replace(rule, "        return Verdict.WRITE\n"))
+    with oncelog.Broker() as broker:
+        trial = Trial(broker, ["refunds"], tmp_path, rows=600)
+        with trial.running(rows_per_batch=600, python_path=[broken]) as supervisor:
+            trial.kill_at(broker, supervisor, "refunds", DECIDED)
+        verdict = trial.verdict("refunds")
+        assert not verdict.holds
+        assert verdict.duplicates == sum(verdict.rows_out.values()) // 2 > 0  # all of the only micro-batch
+        assert (verdict.lost, verdict.torn, verdict.wrong, verdict.pending) == (0, 0, 0, 0)

@@ -1,20 +1,23 @@
-"""A pipeline on a real Spark in a process of its own, under supervision, as tests run and judge it."""
+"""Pipelines on a real Spark in a process of its own, under supervision, as tests run and judge them."""
 
 import contextlib
+import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 import oncelog
 from oncelog.client.cluster import Cluster
 from oncelog.pipelines import PARTITIONS, PIPELINES, Run
-from oncelog.pipelines.feed import Feeder, make_topics
+from oncelog.pipelines.feed import Feeder, make_topics, rows_in
 from oncelog.pipelines.proof import Verdict, read_logs
 from oncelog.pipelines.run import command
 from oncelog.pipelines.supervise import Ended, Restarts, Supervisor
+from tests.toolchains import ROOT
 
-LIMIT_S = 240.0
+LIMIT_S = 400.0
 RESTARTS = Restarts(first_s=0.1, longest_s=1.0, attempts=4)
 CONF = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 
@@ -22,28 +25,46 @@ CONF = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 class Trial:
     """Feeds at once; `running` starts the driver, and the test may then kill what it likes."""
 
-    def __init__(self, broker: oncelog.Broker, name: str, folder: Path, *, rows: int) -> None:
-        self.pipeline = PIPELINES[name]
+    def __init__(self, broker: oncelog.Broker, names: Sequence[str], folder: Path, *, rows: int) -> None:
+        self.names = names
         self.bootstrap = broker.bootstrap
         self.folder = folder
         self.told: list[str] = []
         self.ended: Ended | None = None
         with Cluster(broker.bootstrap) as cluster:
-            make_topics(cluster, self.pipeline.topics, partitions=PARTITIONS)
-            for topic, (make, count) in self.pipeline.tables.items():
-                Feeder(cluster, topic, make).write(count)
-            Feeder(cluster, self.pipeline.source, self.pipeline.make).write(rows)
+            for pipeline in map(PIPELINES.__getitem__, names):
+                make_topics(cluster, pipeline.topics, partitions=PARTITIONS)
+                for topic, (make, count) in pipeline.tables.items():
+                    Feeder(cluster, topic, make).write(count)
+                missing = rows - rows_in(cluster, pipeline.source)  # two pipelines may read one topic
+                Feeder(cluster, pipeline.source, pipeline.make).write(missing)
 
     @contextlib.contextmanager
     def running(
-        self, *, rows_per_batch: int, master: str = "local[2]", conf: Mapping[str, str] | None = None
+        self,
+        *,
+        rows_per_batch: int,
+        master: str = "local[2]",
+        conf: Mapping[str, str] | None = None,
+        python_path: Sequence[Path] = (),
     ) -> Generator[Supervisor]:
-        """Until the pipeline has done its rows."""
-        checkpoint = str(self.folder / "checkpoint")
-        run = Run(self.bootstrap, checkpoint, self.pipeline.transactional_id, True, rows_per_batch)
-        words = command(self.pipeline.name, run, master=master, conf={**CONF, **(conf or {})})
-        log = self.folder / "driver.log"
-        supervisor = Supervisor(self.pipeline.name, words, log=log, restarts=RESTARTS, tell=self.told.append)
+        """Until the rows are done. `python_path`: where the driver's Python looks first."""
+        if len(self.names) == 1:
+            transactional_id = PIPELINES[self.names[0]].transactional_id
+            run = Run(self.bootstrap, str(self.folder / "checkpoint"), transactional_id, True, rows_per_batch)
+            words = command(self.names[0], run, master=master, conf={**CONF, **(conf or {})})
+        else:
+            words = [sys.executable, "-m", "tests.pipelines.one_by_one", self.bootstrap]
+            words += [str(self.folder / "checkpoint"), str(rows_per_batch), *self.names]
+        path = [*map(str, python_path), str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+        supervisor = Supervisor(
+            "trial",
+            words,
+            log=self.folder / "driver.log",
+            restarts=RESTARTS,
+            environment={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
+            tell=self.told.append,
+        )
         over = threading.Event()
 
         def work() -> None:
@@ -73,12 +94,19 @@ class Trial:
             assert time.monotonic() < limit, f"{what}: not within {LIMIT_S} s; {self.words(supervisor)}"
             time.sleep(0.05)
 
-    def verdict(self) -> Verdict:
+    def kill_at(self, broker: oncelog.Broker, supervisor: Supervisor, name: str, point: str) -> None:
+        """kill -9 of driver and JVM when the next transaction of this pipeline reaches the point."""
+        with broker.pause(at=point, transactional_id=PIPELINES[name].transactional_id) as paused:
+            self.until(supervisor, lambda: paused.happened, f"{name} {point}")
+            assert supervisor.kill() is not None
+
+    def verdict(self, name: str) -> Verdict:
+        pipeline = PIPELINES[name]
         logs = read_logs(
             self.bootstrap,
-            self.pipeline.source,
-            self.pipeline.outputs,
-            tables=self.pipeline.tables,
-            group=self.pipeline.transactional_id,
+            pipeline.source,
+            pipeline.outputs,
+            tables=pipeline.tables,
+            group=pipeline.transactional_id,
         )
-        return self.pipeline.judge(self.pipeline.name, logs)
+        return pipeline.judge(name, logs)
