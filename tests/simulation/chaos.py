@@ -189,7 +189,7 @@ def harm(
     """Until the time is up; then everything is left in peace."""
     dice = random.Random(seed)
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline or not report.kills:
         time.sleep(dice.uniform(0.3, 1.5))
         match dice.choice(("kill", "pause", "cut", "delay", "cut")):
             case "kill":
@@ -239,6 +239,7 @@ def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) 
     try:
         create_topic(broker.bootstrap, TOPIC, partitions=PARTITIONS)
         workers = [Worker(client, number, through, folder, stop) for number, client in enumerate(chosen)]
+        _wait_for_work(workers)
         with (folder / "harm.jsonl").open("w", encoding="utf-8") as file:
             harm(broker, proxy, Recorder(file, time.monotonic, first_number=0), report, seconds, seed)
         stop.set()
@@ -257,6 +258,13 @@ def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) 
         proxy.close()
         broker.kill()
     return report
+
+
+def _wait_for_work(workers: Sequence[Worker], limit_s: float = 90.0) -> None:
+    """Harm that comes before anybody has done anything proves nothing."""
+    deadline = time.monotonic() + limit_s
+    while not all(worker.counts["committed"] for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def judge(folder: Path, workers: Sequence[Worker], broker: ServedBroker, report: Report) -> list[Anomaly]:

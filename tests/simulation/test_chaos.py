@@ -12,6 +12,6 @@ def test_real_clients_under_kills_stops_and_cuts(tmp_path: Path) -> None:
     report = run(8.0, tmp_path, ["librdkafka"], seed=1)
     assert report.anomalies == []
     assert report.clients == ["librdkafka"]
-    assert report.kills + report.pauses + report.cuts > 0
+    assert report.kills > 0
     assert report.committed > 0
     assert report.records_at_the_end >= report.committed
