@@ -18,12 +18,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 import oncelog.spark
+from oncelog.client.admin import LATEST, Admin
+from oncelog.client.cluster import Cluster
 from oncelog.spark.arrow import RecordBatch
 from oncelog.spark.fault_points import DIRECTORY, MID_TASK, reach
 
@@ -103,7 +106,7 @@ def start(spark: SparkSession, job: Job) -> StreamingQuery:
     rows = QUERIES[job.query](numbers)
     if job.door == "kafka":
         # A shuffle here too, so that its tasks do what ours do. It knows no fault points: they stand before it.
-        rows = cast(Any, rows.repartition(2)).mapInArrow(passing, rows.schema)
+        rows = cast(Any, rows.repartition(2)).mapInArrow(HeldBack(job.bootstrap), rows.schema)
         writer = cast(DataFrame, rows).writeStream.format("kafka").options(**kafka)
     else:
         rows = oncelog.spark.to_topic(rows, options=kafka)
@@ -120,13 +123,27 @@ def start(spark: SparkSession, job: Job) -> StreamingQuery:
     return writer.option("checkpointLocation", job.checkpoint).trigger(availableNow=True).start()
 
 
-def passing(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-    """Hands rows on; in the middle of a task it passes the point at which it may be killed."""
-    for number, batch in enumerate(batches):
-        yield batch
-        if number == 2:
-            time.sleep(1)  # Spark's producer sends by itself; what it was given is on its way by now
+class HeldBack:
+    """Hands rows on. The second task waits until the first has rows in the topics, and passes the point at which it may be killed."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    def __call__(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        if context.partitionId() == 1:
+            before = self._written()
+            while self._written() == before:
+                time.sleep(0.1)
             reach(MID_TASK)
+        yield from batches
+
+    def _written(self) -> int:
+        with Cluster(self.bootstrap) as cluster:
+            admin = Admin(cluster)
+            sides = [each for topic in (LEFT, RIGHT) for each in admin.partitions_of(topic)]
+            return sum(view.offset for view in admin.offsets_at(dict.fromkeys(sides, LATEST)).values())
 
 
 def processes_of(spark: SparkSession) -> list[int]:

@@ -16,6 +16,7 @@ from oncelog.model import Producer, ProducerEpoch, TopicPartition
 from oncelog.server.main import Server
 from oncelog.spark.arrow import RecordBatch
 from oncelog.spark.fault_points import DIRECTORY, FAULT, Injected
+from oncelog.spark.progress import read_last_marker, stable_offsets
 from oncelog.spark.sink_options import SinkFailed, SinkRefused, TakenOver
 from oncelog.spark.sink_plan import Failure, Job, Verdict, read_marker
 from oncelog.tasks import spawn
@@ -35,7 +36,7 @@ def values(first: int, stop: int) -> list[bytes]:
 def markers(engine: Engine) -> dict[TopicPartition, int]:
     """The offsets of the progress group; each carries a marker of our query."""
     with Cluster(engine.bootstrap) as cluster:
-        found = Admin(cluster).group_offsets(engine.name, require_stable=True)
+        found = stable_offsets(cluster, engine.name, None)
     for each in found.values():
         marker = read_marker(each.metadata)
         assert marker is not None
@@ -125,6 +126,17 @@ def test_a_late_abort_takes_nothing_back(engine: Engine) -> None:
     engine.shows(values(0, 3))
     engine.micro_batch(1, numbered(3, 4))
     engine.shows(values(0, 4))
+
+
+def test_a_marker_that_is_on_its_way_is_waited_for(stage: Stage) -> None:
+    # Kafka answers EndTxn before the marker is in the group; many tries, as it is a matter of milliseconds.
+    for _ in range(10):
+        engine = Engine(stage.bootstrap)
+        engine.with_topic = False
+        report = engine.task(engine.open(), 0, rows(b"0", topic=[engine.name], key=["a"]))
+        engine.commit(0, report)
+        with Cluster(engine.bootstrap) as cluster:
+            assert read_last_marker(cluster, engine.options) is not None
 
 
 def test_an_empty_micro_batch_leaves_no_trace(engine: Engine) -> None:
@@ -249,6 +261,17 @@ def test_a_stage_that_runs_again_finds_its_first_run(engine: Engine) -> None:
         engine.commit(0, again)
     engine.micro_batch(0, numbered(0, 500))
     engine.shows(values(0, 500))
+
+
+def test_rows_of_an_attempt_that_spark_has_forgotten_are_not_committed(engine: Engine) -> None:
+    opened = engine.open()
+    engine.task(opened, 0, numbered(0, 5, partition=1))  # says nothing to anybody any more
+    report = engine.task(opened, 0, numbered(0, 5, partition=0))
+    with pytest.raises(SinkFailed, match=rf"{engine.name}-1 in it that nobody reported"):
+        engine.commit(0, report)
+    assert engine.seen() == []
+    engine.micro_batch(0, numbered(0, 5))
+    engine.shows(values(0, 5))
 
 
 def test_a_second_attempt_writes_nothing(engine: Engine) -> None:

@@ -1,5 +1,6 @@
 """The sink inside Spark: append mode, foreachBatch, df.write and to_topic."""
 
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from oncelog.client.admin import Admin
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.easy import read_all
 from oncelog.client.partitioner import partition_of_key
 from oncelog.model import TopicPartition
+from oncelog.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
 from oncelog.spark import Sink, to_topic
+from oncelog.spark.progress import stable_offsets
 from oncelog.spark.sink_options import SinkRefused
 from oncelog.spark.sink_plan import Marker, read_marker
 from tests.spark.conftest import Stage
@@ -86,7 +91,7 @@ class World:
 
     def progress(self) -> tuple[dict[TopicPartition, int], Marker | None]:
         with Cluster(self.bootstrap) as cluster:
-            found = Admin(cluster).group_offsets(self.output, require_stable=True)
+            found = stable_offsets(cluster, self.output, self.output)
         texts = {each.metadata for each in found.values()}
         assert len(texts) <= 1
         return (
@@ -158,6 +163,37 @@ def test_a_task_that_fails_aborts_the_micro_batch_and_a_restart_replays_it(
     world.fails(world.append(world.placed(rows)), "a user's function")
     assert world.seen() in (list(range(40)), [])
     world.run(world.append(world.placed(rows)))
+    world.shows(100)
+
+
+def slow_after(folder: Path) -> Callable[[str], str]:
+    """A user's function that says when it is at number 50, and then takes very long."""
+
+    def slow(value: str) -> str:
+        if value == "50":
+            (folder / "there").touch()
+            time.sleep(600)
+        return value
+
+    return slow
+
+
+def test_a_query_that_is_stopped_leaves_no_transaction_open(world: World, tmp_path: Path) -> None:
+    world.put(0, 100)
+    # Above the shuffle, and few rows at a time: some are written before the slow one.
+    rows = world.placed(world.read(100)).withColumn("value", F.udf(slow_after(tmp_path), "string")("value"))
+    query = world.append(rows)
+    wait_for("the slow row", (tmp_path / "there").exists, LIMIT_S)
+    query.stop()
+    with Cluster(world.bootstrap) as cluster:
+        (found,) = (
+            cluster.coordinator(world.output, TRANSACTION)
+            .send(DescribeTransactionsRequest(transactional_ids=[world.output]), DescribeTransactionsResponse)
+            .transaction_states
+        )
+    assert found.transaction_state in ("CompleteAbort", "PrepareAbort", "Empty")
+    assert found.producer_epoch > 0
+    world.run(world.append(world.placed(world.read(100))))
     world.shows(100)
 
 

@@ -6,10 +6,10 @@ transactional id, and also, if there is a `markerTopic`, as a record with that k
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from oncelog.client.admin import Admin
+from oncelog.client.admin import Admin, CommittedOffset
 from oncelog.client.cluster import Cluster
 from oncelog.client.consumer import Reader
 from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
@@ -32,13 +32,31 @@ def peek_marker(cluster: Cluster, options: SinkOptions) -> Marker | None:
 
 def read_last_marker(cluster: Cluster, options: SinkOptions) -> Marker | None:
     """The newest marker of a transaction that is decided. Call it after InitProducerId: then nothing is undecided."""
-    group = options.transactional_id
-    admin = Admin(cluster)
-    offsets = patiently(lambda: admin.group_offsets(group, require_stable=True), options.delivery_timeout_ms)
+    offsets = patiently(
+        lambda: stable_offsets(cluster, options.transactional_id, options.topic), options.delivery_timeout_ms
+    )
     found = last_marker(each.metadata for each in offsets.values())
     if found is not None or options.marker_topic is None:
         return found  # both places are written by the same transactions: who has one, has the newest
     return patiently(lambda: _from_topic(cluster, options), options.delivery_timeout_ms)
+
+
+def stable_offsets(
+    cluster: Cluster, group: str, topic: str | None
+) -> Mapping[TopicPartition, CommittedOffset]:
+    """All offsets of a group, none of them about to change.
+
+    Asked for all of its offsets, Kafka leaves out those that are on their way and have no predecessor, require_stable or not.
+    So a group that seems to be empty is asked by name: for the partition of the output that holds the marker, or if rows say
+    their topic, for every partition there is.
+    """
+    admin = Admin(cluster)
+    found = admin.group_offsets(group, require_stable=True)
+    if found:
+        return found
+    names = [topic] if topic is not None else [each.name for each in cluster.topics() if not each.is_internal]
+    partitions = [each for name in names for each in admin.partitions_of(name)]
+    return admin.group_offsets(group, partitions, require_stable=True)
 
 
 def marker_home(cluster: Cluster, options: SinkOptions) -> TopicPartition:

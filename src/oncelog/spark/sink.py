@@ -2,12 +2,14 @@
 
 import logging
 import pickle
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
 from py4j.protocol import Py4JError  # pyright: ignore[reportMissingTypeStubs]  # it has none
 from pyspark import TaskContext
+from pyspark.errors import PySparkAttributeError, PySparkNotImplementedError
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -17,7 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from oncelog.errors import OncelogError
-from oncelog.spark import fault_points
+from oncelog.spark import fault_points, open_note
 from oncelog.spark.arrow import RecordBatch, pa
 from oncelog.spark.offset_log import UnreadableCheckpoint, read_query_id
 from oncelog.spark.sink_driver import SinkDriver
@@ -31,6 +33,7 @@ log: Final = logging.getLogger(__name__)
 QUERY_ID: Final = "sql.streaming.queryId"
 BATCH_ID: Final = "streaming.sql.batchId"
 REPORT: Final = "report"
+REUSE_LIMIT_S: Final = 600.0  # a coordinator forgets a transactional id that is idle for long (7 days); far from that we ask anew
 
 
 class OpenFailed(SinkRefused, pickle.PicklingError):
@@ -64,6 +67,7 @@ class OncelogStreamWriter(DataSourceStreamArrowWriter):
     def __getstate__(self) -> dict[str, object]:
         if self._opened is None:
             self._opened = _open_stream(self.options)
+            open_note.leave(self.options.transactional_id, self._opened)
         return {"options": self.options, "_opened": self._opened}
 
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
@@ -78,9 +82,12 @@ class OncelogStreamWriter(DataSourceStreamArrowWriter):
         fault_points.reach(fault_points.BEFORE_COMMIT_LOG)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
-        """After a failed task, and after a failed commit, which may be in: an abort of ours takes nothing decided back."""
-        with SinkDriver(self.options) as driver:
-            driver.abort(_reports(messages))
+        """After a failed task, a stop of the query, and a failed commit, which may be in: an abort takes nothing decided back."""
+        known = next((each.opened for each in _reports(messages) if each is not None), None)
+        opened = known or open_note.find(self.options.transactional_id)
+        if opened is not None:
+            with SinkDriver(self.options) as driver:
+                driver.abort_opened(opened)
 
 
 def stream_writer(given: Mapping[str, str], schema: StructType, overwrite: bool) -> OncelogStreamWriter:
@@ -184,6 +191,7 @@ class Sink:
         self._driver: SinkDriver | None = None
         self._opened: Opened | None = None
         self._query_id: str | None = None
+        self._ended = 0.0
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         job = Job(self._begin(df), batch_id)
@@ -207,7 +215,12 @@ class Sink:
         self._driver = self._opened = None
 
     def _begin(self, df: DataFrame) -> str:
-        query_id = df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+        try:
+            query_id = df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+        except (PySparkAttributeError, PySparkNotImplementedError) as why:
+            raise SinkRefused(
+                f'oncelog.spark.Sink: Spark Connect does not say which query calls; use format("oncelog") ({why})'
+            ) from why
         if query_id is None:
             raise SinkRefused(
                 "oncelog.spark.Sink: wanted a call by foreachBatch of a streaming query, found no query"
@@ -223,13 +236,15 @@ class Sink:
     def _write(self, df: DataFrame, job: Job) -> None:
         assert self._driver is not None
         opened, self._opened = self._opened, None
-        opened = opened or self._driver.open(job.query_id)
+        if opened is None or time.monotonic() - self._ended > REUSE_LIMIT_S:
+            opened = self._driver.open(job.query_id)
         try:
             rows = cast(Any, df).mapInArrow(_Writer(self.options, opened, job), f"{REPORT} binary").collect()
         except BaseException:
             self._driver.abort_opened(opened)
             raise
         self._opened = self._driver.commit(job, [pickle.loads(row[0]) for row in rows])
+        self._ended = time.monotonic()
 
 
 class _Writer:

@@ -4,17 +4,21 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
 from oncelog.client.batch_writer import BatchWriter
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker, TransactionLost
 from oncelog.client.transactional import TransactionalId, TransactionProtocol
 from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
+from oncelog.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
 from oncelog.record.batch import NewRecord, build_batch
 from oncelog.spark import fault_points
 from oncelog.spark.fencing import explain
@@ -30,6 +34,7 @@ from oncelog.spark.sink_plan import (
     check_owner,
     check_replay,
     check_reports,
+    check_strangers,
     next_marker,
     offsets_to_commit,
 )
@@ -130,6 +135,7 @@ class SinkDriver:
             check_replay(job, opened.last, digest)
             log.info("sink.skipped transactional_id=%s job=%s", self._id_name, job)
             return opened
+        check_strangers(job, written, self._id_members(opened))
         marker = next_marker(job, opened.last, digest)
         offsets = offsets_to_commit(marker, written, self._to_commit(sources), self.options)
         if not written and not offsets:
@@ -148,6 +154,25 @@ class SinkDriver:
         if opened.protocol is TransactionProtocol.TV1:
             return None  # its epoch would let a late request of this transaction into the next one
         return replace(opened, producer=following, last=marker or opened.last)
+
+    def _id_members(self, opened: Opened) -> Set[TopicPartition] | None:
+        """The partitions in the open transaction, as the coordinator knows them; None if it does not say. If the transaction is not
+        ours any more, the next request will tell.
+        """
+        request = DescribeTransactionsRequest(transactional_ids=[self._id_name])
+        try:
+            whom = self._cluster.coordinator(self._id_name, TRANSACTION)
+            (found,) = whom.send(request, DescribeTransactionsResponse).transaction_states
+        except ClientFault as fault:
+            log.info("sink.members_unknown transactional_id=%s fault=%s", self._id_name, fault)
+            return None
+        if (found.error_code, found.producer_id, found.producer_epoch) != (
+            ErrorCode.NONE,
+            opened.producer.id,
+            opened.producer.epoch,
+        ):
+            return None
+        return {TopicPartition(topic.topic, each) for topic in found.topics for each in topic.partitions}
 
     def abort(self, reports: Sequence[Report | None]) -> None:
         """Ends the transaction of these reports, if there is one to be known. It takes nothing back that was decided, and

@@ -58,7 +58,7 @@ class SinkOptions:
 
 
 # Settings of Java's producer that change its speed only, or say what this sink does anyway. Taken, and of no effect.
-_TAKEN: Final = frozenset(
+TAKEN: Final = frozenset(
     """
     kafka.buffer.memory kafka.connections.max.idle.ms kafka.key.serializer kafka.linger.ms kafka.max.block.ms
     kafka.max.in.flight.requests.per.connection kafka.metadata.max.age.ms kafka.receive.buffer.bytes
@@ -66,13 +66,13 @@ _TAKEN: Final = frozenset(
     kafka.value.serializer
     """.split()
 )
-_OURS: Final = frozenset(
+OURS: Final = frozenset(
     """
     kafka.acks kafka.batch.size kafka.bootstrap.servers kafka.client.id kafka.compression.type kafka.delivery.timeout.ms
     kafka.enable.idempotence kafka.max.request.size kafka.request.timeout.ms kafka.transaction.timeout.ms
     """.split()
 )
-_OWN: Final = frozenset(
+OWN: Final = frozenset(
     """
     batchid batchretries checkpointlocation commitoffsets includeheaders markertopic path queryid takeover topic transactionalid
     """.split()
@@ -135,8 +135,8 @@ def _check_names(options: Mapping[str, str]) -> None:
             "option kafka.transactional.id: say transactionalId here, progress is kept by it too"
         )
     for name in sorted(options):
-        if name not in _OURS | _TAKEN | _OWN and not name.startswith(_SECURITY):
-            known = _OURS if name.startswith("kafka.") else _OWN
+        if name not in OURS | TAKEN | OWN and not name.startswith(_SECURITY):
+            known = OURS if name.startswith("kafka.") else OWN
             raise SinkRefused(f"option {name}: not known to the sink; it has {', '.join(sorted(known))}")
 
 

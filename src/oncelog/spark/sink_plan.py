@@ -1,7 +1,7 @@
 """What the sink does with a micro-batch: write, skip or refuse it; who wrote which partition; what its transaction commits. Pure."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, cast
@@ -237,6 +237,21 @@ def check_reports(job: Job, reports: Sequence[Report | None]) -> tuple[Opened, d
     if opened is None:
         raise SinkRefused(f"{job}: no task said what it wrote")
     return opened, counts
+
+
+def check_strangers(
+    job: Job, written: Mapping[TopicPartition, int], members: Set[TopicPartition] | None
+) -> None:
+    """The transaction must hold the partitions that were reported and no others: those would be of an attempt that Spark has
+    forgotten, and its rows would be committed with ours.
+    """
+    if members is not None and members != written.keys():
+        more = ", ".join(map(str, sorted(members - written.keys()))) or "none"
+        less = ", ".join(map(str, sorted(written.keys() - members))) or "none"
+        raise SinkFailed(
+            f"{job}: tasks reported other partitions than the transaction holds: {more} in it that nobody reported, "
+            f"{less} reported that are not in it. An attempt that Spark has given up may still be writing. It was aborted"
+        )
 
 
 def two_writers(partition: TopicPartition | None, found: str) -> SinkRefused:
