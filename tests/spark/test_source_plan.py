@@ -32,6 +32,7 @@ from oncelog.spark.source_plan import (
     moves,
     name_all,
     narrow,
+    plan_batch,
     plan_ranges,
     resolve_offsets,
     resolve_times,
@@ -79,6 +80,40 @@ def test_a_range_and_what_of_it_is_lost(start: str, end: str, log: str, found: s
     else:
         (told,) = planned.losses
         assert told.startswith(loss)
+
+
+# A batch read: what its boundaries are by name and as offsets, where the log begins and ends.
+BATCHES = """
+# start      end        starts ends log first-last  range   loss
+  earliest   latest     0      10       0-10        0:10    -
+  earliest   latest     0      10       4-12        4:10    -
+  earliest   latest     8      8        8-5         -       -
+  offsets    latest     3      10       0-10        3:10    -
+  offsets    latest     3      10       5-10        5:10    offsets 3 to 4 of t-0 are no longer in the log
+  offsets    latest     12     10       0-10        -       t-0 ends at offset 10, but option startingOffsets says 12
+  committed  latest     12     10       0-10        -       t-0 ends at offset 10, but option startingOffsets says 12
+  earliest   offsets    0      12       0-10        0:10    t-0 ends at offset 10, but option endingOffsets says 12
+  time       time       7      3        0-10        -       -
+"""
+
+
+@pytest.mark.parametrize(("start", "end", "starts", "ends", "log", "found", "loss"), rows(BATCHES, 7))
+def test_a_batch_between_two_boundaries(
+    start: str, end: str, starts: str, ends: str, log: str, found: str, loss: str
+) -> None:
+    named: dict[str, Boundary] = {"offsets": AtOffsets({T0: 1}), "time": AtTime(1)}
+    named |= {each.value: each for each in At}
+    first, last = log.split("-")
+    planned = plan_batch(
+        named[start],
+        named[end],
+        {T0: int(starts)},
+        {T0: int(ends)},
+        earliest={T0: int(first)},
+        latest={T0: int(last)},
+    )
+    assert [f"{each.start}:{each.stop}" for each in planned.ranges] == ([] if found == "-" else [found])
+    assert planned.losses == (() if loss == "-" else (loss,))
 
 
 def test_a_loss_says_what_to_do_about_it() -> None:

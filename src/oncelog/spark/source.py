@@ -54,6 +54,7 @@ from oncelog.spark.source_plan import (
     limit_offsets,
     moves,
     narrow,
+    plan_batch,
     plan_ranges,
     split_ranges,
 )
@@ -179,18 +180,18 @@ class OncelogReader(DataSourceReader):
 
     def _plan(self, logs: "Logs") -> list[Range]:
         partitions = logs.partitions()
-        starts, ends = logs.start(partitions), logs.end(partitions)
-        latest = logs.latest(partitions)
-        losses = [
-            f"{each} ends at offset {latest[each]}{self._what_ends()}, but option {side}Offsets says {at}"
-            for side, wanted in (("starting", starts), ("ending", ends))
-            for each, at in sorted(wanted.items())
-            if at > latest[each]
-        ]
-        starts = {each: min(at, latest[each]) for each, at in starts.items()}
-        ends = {each: max(min(at, latest[each]), starts[each]) for each, at in ends.items()}
-        planned = plan_ranges(starts, ends, earliest=logs.earliest(partitions))
-        _report(self._options, [*losses, *planned.losses])
+        planned = plan_batch(
+            self._options.start,
+            self._options.end,
+            logs.start(partitions),
+            logs.end(partitions),
+            earliest=logs.earliest(partitions),
+            latest=logs.latest(partitions),
+        )
+        losses = planned.losses
+        if losses and self._options.isolation is Isolation.READ_COMMITTED:
+            losses = (*losses, "a read_committed read ends where the first open transaction begins")
+        _report(self._options, losses)
         at_time: dict[TopicPartition, int] = {}
         if self._wanted.first_millis is not None:
             found = logs.at_times(
@@ -202,11 +203,6 @@ class OncelogReader(DataSourceReader):
             min_partitions=self._options.min_partitions,
             max_records=self._options.max_records_per_partition,
         )
-
-    def _what_ends(self) -> str:
-        if self._options.isolation is Isolation.READ_COMMITTED:
-            return " (its last stable offset; a transaction may be open)"
-        return ""
 
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
         return _read(self._options, self._columns, partition)

@@ -120,6 +120,29 @@ def plan_ranges(starts: Offsets, ends: Offsets, *, earliest: Offsets) -> Planned
     return Planned(tuple(ranges), tuple(losses))
 
 
+def plan_batch(
+    start: Boundary, end: Boundary, starts: Offsets, ends: Offsets, *, earliest: Offsets, latest: Offsets
+) -> Planned:
+    """The same for a batch read between two boundaries, of which `starts` and `ends` are the offsets.
+
+    Only an offset that somebody named can be missing: `earliest` is wherever the log begins by the time it is looked at, even
+    if that is behind the last stable offset.
+    """
+    losses = [
+        f"{each} ends at offset {latest[each]}, but option {option} says {offsets[each]}"
+        for option, boundary, offsets in (("startingOffsets", start, starts), ("endingOffsets", end, ends))
+        if boundary is At.COMMITTED or isinstance(boundary, AtOffsets)
+        for each in sorted(offsets)
+        if offsets[each] > latest[each]
+    ]
+    if start is At.EARLIEST:
+        starts = earliest
+    begin = {each: min(at, latest[each]) for each, at in starts.items()}
+    stop = {each: max(min(at, latest[each]), begin[each]) for each, at in ends.items()}
+    planned = plan_ranges(begin, stop, earliest=earliest)
+    return replace(planned, losses=(*losses, *planned.losses))
+
+
 def gone(partition: TopicPartition, position: int) -> str:
     return f"{partition} is gone; offset {position} was next to be read"
 
