@@ -7,7 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.easy import create_topic, read_all
+from oncelog.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
 from oncelog.spark.arrow import RecordBatch, pa
 from oncelog.spark.sink_driver import SinkDriver
 from oncelog.spark.sink_options import SinkOptions, read_options
@@ -93,6 +98,13 @@ class Engine:
         return self.commit(
             batch_id, *[self.task(opened, batch_id, each, number=number) for number, each in enumerate(tasks)]
         )
+
+    def state(self) -> str:
+        """Of the transactional id, as the coordinator tells it."""
+        request = DescribeTransactionsRequest(transactional_ids=[self.name])
+        with Cluster(self.bootstrap) as cluster:
+            answer = cluster.coordinator(self.name, TRANSACTION).send(request, DescribeTransactionsResponse)
+        return answer.transaction_states[0].transaction_state
 
     def seen(self, isolation: str = "committed") -> list[bytes | None]:
         """What readers find in the topic, in the order of its partitions."""

@@ -11,7 +11,7 @@ import oncelog
 from oncelog.client.admin import Admin, OffsetView
 from oncelog.client.cluster import Cluster
 from oncelog.client.easy import create_topic, read_all
-from oncelog.client.transactional import TransactionProtocol
+from oncelog.client.transactional import TransactionalId, TransactionProtocol
 from oncelog.model import Producer, ProducerEpoch, TopicPartition
 from oncelog.server.main import Server
 from oncelog.spark.arrow import RecordBatch
@@ -22,6 +22,9 @@ from oncelog.spark.sink_plan import Failure, Job, Verdict, read_marker
 from oncelog.tasks import spawn
 from tests.spark.conftest import Stage
 from tests.spark.engine import Engine, numbered, rows
+
+ABORTED = ("PrepareAbort", "CompleteAbort")  # Kafka answers while markers are being written
+COMMITTED = ("PrepareCommit", "CompleteCommit")
 
 
 @pytest.fixture
@@ -112,6 +115,7 @@ def test_a_commit_that_fails_is_aborted_unless_it_was_decided(
     monkeypatch.setenv(DIRECTORY, str(tmp_path))
     with pytest.raises(Injected):
         engine.micro_batch(0, numbered(0, 3))
+    assert engine.state() in (COMMITTED if is_in else ABORTED)
     engine.shows(values(0, 3) if is_in else [])
     engine.micro_batch(0, numbered(0, 3))
     engine.shows(values(0, 3))
@@ -252,6 +256,14 @@ def test_equal_attempts_would_be_taken_for_one_another(
     assert engine.seen("uncommitted") == values(0, 1000)
 
 
+def test_a_second_run_of_a_task_is_found_out_though_its_batches_are_the_same(engine: Engine) -> None:
+    opened = engine.open()
+    engine.task(opened, 0, numbered(0, 500), attempt_id=7)
+    again = engine.task(opened, 0, numbered(0, 500), attempt_id=7)
+    assert again.failure is Failure.REFUSED
+    assert "had written offset 0 before this one began" in again.fault
+
+
 def test_a_stage_that_runs_again_finds_its_first_run(engine: Engine) -> None:
     opened = engine.open()
     engine.task(opened, 0, numbered(0, 500))  # Spark forgets this report: a sibling's shuffle file was lost
@@ -309,7 +321,26 @@ def test_a_zombie_driver_commits_nothing_and_says_who_took_over(stage: Stage, en
     known = "the-other-driver" if stage.name == "oncelog" else rf"{new.producer} holds it now"
     with pytest.raises(TakenOver, match=known):
         engine.commit(0, report)
+    with engine.driver() as driver:
+        driver.abort([report])  # as Spark asks for after a failed commit: it must not fence the successor
     engine.commit(0, engine.task(new, 0, numbered(0, 3)))
+    engine.shows(values(0, 3))
+
+
+def test_a_commit_between_the_look_and_the_init_is_seen(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The old driver commits at the last moment before it is fenced: the new one must not write that micro-batch again.
+    report = engine.task(engine.open(), 0, numbered(0, 3))
+    init = TransactionalId.init
+
+    def after_the_other(self: TransactionalId) -> Producer:
+        monkeypatch.setattr(TransactionalId, "init", init)
+        engine.commit(0, report)
+        return init(self)
+
+    monkeypatch.setattr(TransactionalId, "init", after_the_other)
+    engine.micro_batch(0, numbered(0, 3))
     engine.shows(values(0, 3))
 
 
@@ -515,6 +546,7 @@ def test_bad_input(engine: Engine, kind: str, why: str) -> None:
     engine.with_topic = False
     with pytest.raises(SinkRefused, match=why):
         engine.micro_batch(0, rows(b"good", topic=[engine.name], key=["a"]), bad_rows(kind, small))
+    assert engine.state() in ABORTED
     assert engine.seen() == []
     assert read_all(engine.bootstrap, small) == []
     engine.micro_batch(0, rows(b"good", topic=[engine.name], key=["a"]))
