@@ -258,8 +258,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"startingOffsets": {0: 3}}, r"startingOffsets does not name .*-1"),
     ({"startingOffsets": {0: 3, 1: 3, 2: 3}}, r"startingOffsets names .*-2, which"),
-    ({"endingOffsets": {0: 99, 1: 5}}, r"-0 ends at offset 10.*, but option endingOffsets says 99"),
-    ({"startingOffsets": {0: 99, 1: 5}}, r"-0 ends at offset 10.*, but option startingOffsets says 99"),
+    (
+        {"endingOffsets": {0: 99, 1: 5}},
+        r"option endingOffsets of .*-0 is 99, beyond its last stable offset, 10",
+    ),
+    (
+        {"startingOffsets": {0: 99, 1: 5}},
+        r"option startingOffsets of .*-0 is 99, beyond its last stable offset, 10",
+    ),
     ({"startingOffsets": "committed"}, "name the group in option group"),
     ({"maxOffsetPerTrigger": 5}, "did you mean maxOffsetsPerTrigger"),
     ({"kafka.auto.offset.reset": "earliest"}, "set startingOffsets instead"),

@@ -90,9 +90,9 @@ BATCHES = """
   earliest   latest     8      8        8-5         -       -
   offsets    latest     3      10       0-10        3:10    -
   offsets    latest     3      10       5-10        5:10    offsets 3 to 4 of t-0 are no longer in the log
-  offsets    latest     12     10       0-10        -       t-0 ends at offset 10, but option startingOffsets says 12
-  committed  latest     12     10       0-10        -       t-0 ends at offset 10, but option startingOffsets says 12
-  earliest   offsets    0      12       0-10        0:10    t-0 ends at offset 10, but option endingOffsets says 12
+  offsets    latest     12     10       0-10        -       option startingOffsets of t-0 is 12, beyond its end, 10
+  committed  latest     12     10       0-10        -       option startingOffsets of t-0 is 12, beyond its end, 10
+  earliest   offsets    0      12       0-10        0:10    option endingOffsets of t-0 is 12, beyond its end, 10
   time       time       7      3        0-10        -       -
 """
 

@@ -149,6 +149,11 @@ OPERATORS: Final[Mapping[type[Filter], str]] = {
     In: "in",
 }
 
+END_OF: Final = {
+    Isolation.READ_COMMITTED: "its last stable offset",
+    Isolation.READ_UNCOMMITTED: "its high watermark",
+}
+
 
 class OncelogReader(DataSourceReader):
     """One read of what lies between two boundaries."""
@@ -187,11 +192,9 @@ class OncelogReader(DataSourceReader):
             logs.end(partitions),
             earliest=logs.earliest(partitions),
             latest=logs.latest(partitions),
+            called=END_OF[self._options.isolation],
         )
-        losses = planned.losses
-        if losses and self._options.isolation is Isolation.READ_COMMITTED:
-            losses = (*losses, "a read_committed read ends where the first open transaction begins")
-        _report(self._options, losses)
+        _report(self._options, planned.losses)
         at_time: dict[TopicPartition, int] = {}
         if self._wanted.first_millis is not None:
             found = logs.at_times(

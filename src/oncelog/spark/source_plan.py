@@ -121,15 +121,23 @@ def plan_ranges(starts: Offsets, ends: Offsets, *, earliest: Offsets) -> Planned
 
 
 def plan_batch(
-    start: Boundary, end: Boundary, starts: Offsets, ends: Offsets, *, earliest: Offsets, latest: Offsets
+    start: Boundary,
+    end: Boundary,
+    starts: Offsets,
+    ends: Offsets,
+    *,
+    earliest: Offsets,
+    latest: Offsets,
+    called: str = "its end",
 ) -> Planned:
-    """The same for a batch read between two boundaries, of which `starts` and `ends` are the offsets.
+    """The same for a batch read between two boundaries, of which `starts` and `ends` are the offsets; `latest` is where it has
+    to end in any case, and `called` what that is.
 
     Only an offset that somebody named can be missing: `earliest` is wherever the log begins by the time it is looked at, even
     if that is behind the last stable offset.
     """
     losses = [
-        f"{each} ends at offset {latest[each]}, but option {option} says {offsets[each]}"
+        f"option {option} of {each} is {offsets[each]}, beyond {called}, {latest[each]}"
         for option, boundary, offsets in (("startingOffsets", start, starts), ("endingOffsets", end, ends))
         if boundary is At.COMMITTED or isinstance(boundary, AtOffsets)
         for each in sorted(offsets)
