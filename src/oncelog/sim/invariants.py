@@ -229,7 +229,7 @@ class Invariants:
                 ("log start", partition.log_start_offset, copy.log_start_offset),
                 ("log end", partition.log_end_offset, copy.log_end_offset),
                 ("producers", _producers(partition), _producers(copy)),
-                ("aborted transactions", _aborted(partition), _aborted(copy)),
+                ("aborted transactions", _aborted(partition, partition), _aborted(copy, partition)),
             ):
                 if isinstance(mine, dict) and isinstance(theirs, dict):
                     mine, theirs = _differences(mine, theirs)
@@ -284,14 +284,20 @@ def _producers(partition: ClassicPartition) -> dict[int, Any]:
     }
 
 
-def _aborted(partition: ClassicPartition) -> list[Any]:
+def _aborted(partition: ClassicPartition, live: ClassicPartition) -> list[Any]:
     """Without those that began below the log start, and what was stable then: a restart no longer knows."""
-    start = partition.log_start_offset
+    start = live.log_start_offset
+    cut = {
+        (entry.producer_id, entry.last_offset)
+        for segment in live.segments
+        for entry in segment.aborted()
+        if entry.first_offset < start
+    }
     return [
         entry if not start else (entry.producer_id, entry.first_offset, entry.last_offset)
         for segment in partition.segments
         for entry in segment.aborted()
-        if entry.first_offset >= start
+        if (entry.producer_id, entry.last_offset) not in cut
     ]
 
 
