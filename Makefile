@@ -21,8 +21,8 @@ DATA_DIR ?= .cache/data
 TESTS ?= tests
 ARGS ?=
 # Of `make test`; a plain pytest runs fewer seeds and crash points.
-SIM_SEEDS ?= 5000
-SIM_WIRE_SEEDS ?= 500
+SIM_SEEDS ?= 600
+SIM_WIRE_SEEDS ?= 60
 HOURS ?= 1
 FROM ?= 1000000
 SECONDS ?= 120
