@@ -43,8 +43,8 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --no-index --editable .
 	@touch $@
 
-demo: setup ## a broker, a round trip of idempotent records through it, kill -9, restart, and the proof
-	@$(PY) examples/round_trip.py
+demo: setup ## refunds on Spark, its driver killed with kill -9 three times, and the proof; KEEP=1 leaves it running
+	@$(PY) -m examples.refunds_demo $(ARGS)
 
 serve: setup ## a broker on LISTEN (127.0.0.1:9092) that keeps its data in DATA_DIR (.cache/data)
 	@$(BIN)/oncelog serve --listen $(LISTEN) --data-dir $(DATA_DIR) $(ARGS)
@@ -92,6 +92,9 @@ sim-soak: setup ## the simulator for HOURS=n (1), from seed FROM=n (1,000,000) o
 
 chaos: setup ## real clients on a broker that is killed, stopped, and cut off, for SECONDS=n (120); then the history checker
 	@$(PY) -m tests.simulation.chaos --seconds $(SECONDS) $(ARGS)
+
+bench-spark: setup ## Spark source and sink beside Spark's own Kafka connector; results in bench/results
+	@$(PY) -m bench.spark $(ARGS)
 
 mutants: setup ## break the code in every kept way; each time a test must notice
 	@$(PY) -m tests.mutants.mutant $(ARGS)

@@ -1,53 +1,91 @@
-"""`make demo` does what it says, and its judge is not easily pleased."""
+"""`make demo` does what it says, and it is not easily pleased."""
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from examples.round_trip import Place, Verdict, judge
+from examples import connector
+from examples.refunds_demo import is_proved, table
+from oncelog.pipelines.proof import Verdict
 from tests.docs.tree import ROOT
 
-RECORDS = [b"a", b"b", b"c"]
-ACKED: dict[bytes, Place] = {b"a": (0, 0), b"b": (1, 0), b"c": (0, 1)}
-LOG: list[tuple[Place, bytes]] = [((0, 0), b"a"), ((0, 1), b"c"), ((1, 0), b"b")]
-SEEN = [b"b", b"a", b"c"]
+GOOD = Verdict(
+    "refunds",
+    rows_in=3000,
+    rows_out={"refunds-emitted": 1500, "refund-audit": 1500},
+    duplicates=0,
+    lost=0,
+    torn=0,
+    wrong=0,
+)
 
 
-def test_a_good_run_is_fine() -> None:
-    verdict = judge(RECORDS, ACKED, LOG, SEEN)
-    assert verdict == Verdict(
-        acknowledged=3, stored=3, not_acknowledged=0, lost=0, doubled=0, missed=0, seen_again=0
-    )
-    assert verdict.is_fine
+def proved(verdict: Verdict, second: Verdict | None = None, *, rows: int = 3000, landed: int = 3) -> bool:
+    return is_proved(verdict, second or verdict, rows=rows, landed=landed, kills=3)
+
+
+def test_a_good_run_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
+    assert proved(GOOD)
+    assert "Every refund is there once" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("what", ["duplicates", "lost", "torn", "wrong", "pending"])
+def test_a_spoiled_run_is_not_proved(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    spoiled = {"duplicates": 0, "lost": 0, "torn": 0, "wrong": 0, "pending": 0, what: 1}
+    assert not proved(replace(GOOD, **spoiled))
+    assert "NOT PROVED" in capsys.readouterr().out
+
+
+def test_two_counts_that_differ_a_lost_feed_and_missed_kills_are_no_proof() -> None:
+    other = replace(GOOD, rows_out={"refunds-emitted": 1499, "refund-audit": 1500})
+    assert not proved(GOOD, other)
+    assert not proved(GOOD, rows=3001)
+    assert not proved(GOOD, landed=2)
+
+
+def test_the_table_puts_the_runs_side_by_side() -> None:
+    spoiled = replace(GOOD, duplicates=1234)
+    lines = table([("oncelog", 3, GOOD), ("Spark's own Kafka sink", 3, spoiled)]).splitlines()
+    assert lines[0].split("  ")[-1].strip() == "Spark's own Kafka sink"
+    assert [line.split() for line in lines if line.startswith("duplicates")] == [["duplicates", "0", "1,234"]]
+    assert len({len(line) for line in lines}) == 1
 
 
 @pytest.mark.parametrize(
-    ("what", "verdict"),
+    ("script", "said"),
     [
-        ("not_acknowledged", judge([*RECORDS, b"d"], ACKED, LOG, SEEN)),
-        ("lost", judge(RECORDS, ACKED, LOG[:2], SEEN)),
-        ("lost", judge(RECORDS, {**ACKED, b"a": (0, 1), b"c": (0, 0)}, LOG, SEEN)),
-        ("doubled", judge(RECORDS, ACKED, [*LOG, ((1, 1), b"b")], SEEN)),
-        ("missed", judge(RECORDS, ACKED, LOG, SEEN[:2])),
-        ("seen_again", judge(RECORDS, ACKED, LOG, [*SEEN, b"a"])),
+        (None, "no mvn on the PATH"),
+        ("echo '[ERROR] no such jar'; exit 1", "mvn: [ERROR] no such jar"),
+        ("exit 3", "mvn: exit code 3"),
     ],
 )
-def test_a_bad_run_is_not_fine(what: str, verdict: Verdict) -> None:
-    assert getattr(verdict, what) > 0
-    assert not verdict.is_fine
+def test_a_connector_that_cannot_be_had_is_said(
+    script: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if script is not None:
+        mvn = tmp_path / "mvn"
+        mvn.write_text(f"#!/bin/sh\n{script}\n")
+        mvn.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(connector, "CACHE", tmp_path / "cache")
+    with pytest.raises(connector.NotToBeHad) as caught:
+        connector.jars()
+    assert str(caught.value) == said
 
 
+def demo(*words: str, limit_s: float = 280) -> subprocess.CompletedProcess[str]:
+    command: Sequence[str] = [sys.executable, "-m", "examples.refunds_demo", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(300)
 def test_the_demo_survives_its_kills() -> None:
-    done = subprocess.run(
-        [sys.executable, "examples/round_trip.py", "--records", "3000", "--kills", "2"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    done = demo("--rows", "3000", "--rows-per-batch", "500", "--kills", "1", "--no-builtin")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (
-        "3000 acknowledged, 3000 stored: 0 lost, 0 doubled; the group missed 0 and saw 0 again" in done.stdout
-    )
-    assert done.stdout.count("kill -9") == 3
+    assert "in mid-transaction" in done.stdout or "right after a commit" in done.stdout
+    assert "Every refund is there once, with its audit row; librdkafka counts the same." in done.stdout
