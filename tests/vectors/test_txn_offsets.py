@@ -208,8 +208,8 @@ def test_v107_a_kip_848_group(target: Target, group: Group, one: Id) -> None:
         assert owned is not None
         row("partitions", [each.partitions for each in owned.topic_partitions], [[0]])
         row("the member's epoch", said(epoch), "NONE")
-        for older in range(epoch):
-            row(f"{epoch - older} older", said(older), GENERATION)
+        # How many there are differs: Kafka assigns a moment after the first heartbeat, in an epoch of its own.
+        row("every older one", {said(older) for older in range(epoch)}, {GENERATION})
         row("9", said(9), GENERATION)
         row(
             "OffsetCommit v9 epoch 9",
