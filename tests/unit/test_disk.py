@@ -24,7 +24,8 @@ T = TypeVar("T")
 class Threads(VirtualLoop):
     """in_thread as in production: in another thread, the answer in ours."""
 
-    def in_thread(self, run: Callable[[], T]) -> Future[T]:
+    def in_thread(self, run: Callable[[], T], still: Callable[[], bool] = lambda: True) -> Future[T]:
+        del still  # nothing is drawn here
         future: Future[T] = Future()
         outcome: list[T | BaseException] = []
 

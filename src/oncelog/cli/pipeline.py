@@ -209,10 +209,10 @@ class _Line:
         self._printer = printer
         self._draws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._next = 0.0
-        self._shown = ""
+        self._shown: str = ""
 
     def show(self, progress: Progress) -> None:
-        text = progress.shown()
+        text: str = progress.shown()
         if self._draws:
             sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()

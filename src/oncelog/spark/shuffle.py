@@ -82,7 +82,7 @@ def _partition(key: Column, partitioning: str, partitions: int | None, asked: Si
         return F.coalesce(F.pmod(F.crc32(key), count), around).cast("int")
     places: Any = _Places(partitioning, partitions, asked)
     # A function without type hints: Spark would read ours, and knows pyarrow's own names only.
-    bare = lambda topics, keys: places.of(topics, keys)  # noqa: E731, PLW0108  # pyright: ignore[reportUnknownLambdaType]
+    bare = cast(Any, lambda topics, keys: places.of(topics, keys))  # noqa: PLW0108  # pyright: ignore[reportUnknownLambdaType]
     place = cast(Any, F).arrow_udf(bare, "int")
     return cast(Column, place.asNondeterministic()(F.col("topic"), key))
 
