@@ -123,7 +123,7 @@ class SourceOptions:
     poll_timeout_ms: int = 120_000
     retries: int = 3
     retry_interval_ms: int = 1_000
-    fetch_max_bytes: int = 8_388_608
+    fetch_max_bytes: int = 4_194_304  # more does not fit into caches, less costs a round trip more often
     fetch_max_wait_ms: int = 500
     metadata_max_age_ms: int = 1_000
     kafka: Mapping[str, str] = field(
