@@ -156,7 +156,7 @@ def run(job: Job, faults: Sequence[Fault], directory: Path, target: Target, coun
         FAULT: ",".join(map(str, faults)),
         DIRECTORY: str(directory),
         "SPARK_WORKER_DIR": str(directory / "work"),
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
     if not faults:
         del environment[FAULT]

@@ -11,6 +11,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.easy import read_all
@@ -21,9 +22,13 @@ from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
 )
 from oncelog.spark import Sink, to_topic
+from oncelog.spark.arrow import pa
 from oncelog.spark.progress import stable_offsets
-from oncelog.spark.sink_options import SinkRefused
-from oncelog.spark.sink_plan import Marker, read_marker
+from oncelog.spark.sink import stream_writer
+from oncelog.spark.sink_driver import SinkDriver
+from oncelog.spark.sink_options import SinkRefused, read_options
+from oncelog.spark.sink_plan import Job, Marker, Task, read_marker
+from oncelog.spark.sink_task import write_rows
 from tests.spark.conftest import Stage
 from tests.spark.feed import Feed, Sent, wait_for
 
@@ -166,24 +171,27 @@ def test_a_task_that_fails_aborts_the_micro_batch_and_a_restart_replays_it(
     world.shows(100)
 
 
-def slow_after(folder: Path) -> Callable[[str], str]:
-    """A user's function that says when it is at number 50, and then takes very long."""
+def gate(folder: Path) -> Callable[[str], str]:
+    """A user's function that says when it is at number 50, and then waits until it may go on."""
 
-    def slow(value: str) -> str:
+    def wait(value: str) -> str:
         if value == "50":
             (folder / "there").touch()
-            time.sleep(600)
+            while not (folder / "go").exists():
+                time.sleep(0.05)
         return value
 
-    return slow
+    return wait
 
 
-def test_a_query_that_is_stopped_leaves_no_transaction_open(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("door", ["append", "foreach"])
+def test_a_query_that_is_stopped_leaves_no_transaction_open(world: World, tmp_path: Path, door: str) -> None:
     world.put(0, 100)
-    # Above the shuffle, and few rows at a time: some are written before the slow one.
-    rows = world.placed(world.read(100)).withColumn("value", F.udf(slow_after(tmp_path), "string")("value"))
-    query = world.append(rows)
-    wait_for("the slow row", (tmp_path / "there").exists, LIMIT_S)
+    rows = world.placed(world.read(100)).withColumn(
+        "value", F.udf(gate(tmp_path), "string")(F.col("value").cast("string"))
+    )
+    query = world.append(rows) if door == "append" else world.foreach(rows)
+    wait_for("the row at the gate", (tmp_path / "there").exists, LIMIT_S)
     query.stop()
     with Cluster(world.bootstrap) as cluster:
         (found,) = (
@@ -193,8 +201,44 @@ def test_a_query_that_is_stopped_leaves_no_transaction_open(world: World, tmp_pa
         )
     assert found.transaction_state in ("CompleteAbort", "PrepareAbort", "Empty")
     assert found.producer_epoch > 0
+    (tmp_path / "go").touch()
     world.run(world.append(world.placed(world.read(100))))
     world.shows(100)
+
+
+def test_the_older_of_two_drivers_fails_and_says_which_took_over(world: World, tmp_path: Path) -> None:
+    world.put(0, 100)
+    rows = world.placed(world.read(100)).withColumn(
+        "value", F.udf(gate(tmp_path), "string")(F.col("value").cast("string"))
+    )
+    query = world.append(rows)
+    wait_for("the row at the gate", (tmp_path / "there").exists, LIMIT_S)
+    options = read_options({**world.options, "kafka.client.id": "the-other-driver"})
+    with SinkDriver(options) as other:
+        opened = other.open(query.id)
+        (tmp_path / "go").touch()
+        on_kafka = rf"Producer {opened.producer} holds it now"
+        world.fails(query, f"Client 'the-other-driver' at 127.0.0.1:|{on_kafka}")
+        assert world.seen() == []
+        # It goes on undisturbed by what the older one did when it failed.
+        task = Task(0, 0, 1, Job(query.id, 0))
+        batch = pa.RecordBatch.from_pydict({"value": [b"%d" % n for n in range(100)], "partition": [0] * 100})
+        other.commit(Job(query.id, 0), [write_rows(options, opened, task, iter([batch]))])
+    world.shows(100)
+
+
+def test_complete_mode_and_columns_that_are_missing_are_refused_at_once() -> None:
+    options = {"kafka.bootstrap.servers": "nowhere:1", "transactionalId": "t", "topic": "t"}
+    value, other = StructType().add("value", "string"), StructType().add("valeu", "string")
+    stream_writer(options, value, False)
+    with pytest.raises(SinkRefused, match="output mode complete"):
+        stream_writer(options, value, True)
+    with pytest.raises(SinkRefused, match="wanted a column `value`, found valeu"):
+        stream_writer(options, other, False)
+    with pytest.raises(SinkRefused, match="a column `topic`, found columns value"):
+        stream_writer({**options, "topic": ""}, value, False)
+    with pytest.raises(SinkRefused, match=r"name a df\.write"):
+        stream_writer({**options, "queryId": "q", "batchId": "1"}, value, False)
 
 
 def test_foreach_batch_tries_a_failed_micro_batch_again_in_place(world: World, tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ class Sink:
             except SinkRefused:
                 raise
             except Exception as fault:  # of user code, of Spark, of the network: all may pass
-                if not tries_left:
+                if not tries_left or _is_stopping(df, job.query_id):
                     raise
                 log.warning("sink.retry job=%s left=%d fault=%s", job, tries_left, fault)
         fault_points.reach(fault_points.BEFORE_COMMIT_LOG)
@@ -261,12 +261,22 @@ class _Writer:
 
 
 def _checkpoint_of(df: DataFrame, query_id: str) -> str | None:
-    """Where Spark keeps the checkpoint of a running query. It tells nobody but its own JVM."""
+    """Where Spark keeps the checkpoint of a query. It tells nobody but its own JVM."""
+    running = _running(df, query_id)
+    return None if running is None else str(running.resolvedCheckpointRoot())
+
+
+def _is_stopping(df: DataFrame, query_id: str | None) -> bool:
+    running = _running(df, query_id or "")
+    return running is not None and not running.isActive()
+
+
+def _running(df: DataFrame, query_id: str) -> Any:
+    """The query, as the JVM knows it; None if it does not."""
     spark: Any = df.sparkSession
     try:
         uuid = spark._jvm.java.util.UUID.fromString(query_id)
-        running = spark._jsparkSession.sharedState().activeStreamingQueries().get(uuid)
-        return None if running is None else str(running.resolvedCheckpointRoot())
+        return spark._jsparkSession.sharedState().activeStreamingQueries().get(uuid)
     except (Py4JError, TypeError) as why:
-        log.warning("sink.checkpoint_unknown query=%s: %s", query_id, why)
+        log.warning("sink.query_unknown query=%s: %s", query_id, why)
         return None
