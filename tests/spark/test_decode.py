@@ -22,6 +22,7 @@ from oncelog.record.batch import (
     read_header,
 )
 from oncelog.record.marker import encode_marker
+from oncelog.record.varint import encode_varint
 from oncelog.spark import decode as decoding
 from oncelog.spark import starts
 from oncelog.spark.arrow import pa
@@ -338,6 +339,61 @@ def test_what_is_no_batch_is_refused(at: int, byte: int, match: str) -> None:
         rows_of(bytes(data))
 
 
+def raw(*fields: bytes | int) -> bytes:
+    """A record from its fields, numbers as varints; its length is in front."""
+    body = b"\0" + b"".join([encode_varint(each) if isinstance(each, int) else each for each in fields])
+    return encode_varint(len(body)) + body
+
+
+MALFORMED = {
+    "more bytes behind the headers": raw(0, 0, -1, -1, 0, b"x"),
+    "a key beyond the record": raw(0, 0, 9, b"k", -1, 0),
+    "a value beyond the record": raw(0, 0, -1, 9, b"v", 0),
+    "a header beyond the record": raw(0, 0, -1, -1, 1, 1, b"n", 9),
+    "a header without a name": raw(0, 0, -1, -1, 1, -1, -1),
+    "more headers than bytes": raw(0, 0, -1, -1, 99),
+    "fewer headers than none": raw(0, 0, -1, -1, -2),
+    "headers that end early": raw(0, 0, -1, -1, 1, 1, b"n", -1, b"x"),
+    "an offset of 33 bits": raw(0, 2**32, -1, -1, 0),
+}
+
+
+@pytest.mark.parametrize("many", [1, 40])
+@pytest.mark.parametrize("what", MALFORMED)
+def test_malformed_records_are_refused(what: str, many: int) -> None:
+    """In a batch whose CRC is right, alone and among many, with what the plain reader says about them."""
+    data = plain(b"a") + sealed([], payload=MALFORMED[what] * many, count=many, base_offset=1)
+    with pytest.raises(CorruptBatch) as expected:
+        rows_one_by_one(data)
+    with pytest.raises(CorruptBatch) as found:
+        rows_of(data)
+    assert str(found.value) == f"settlements-3: batch at offset 1: {expected.value}"
+
+
+def test_unusual_records_are_read() -> None:
+    """Numbers of more bytes than they need, sizes below zero, times far apart."""
+    odd = [
+        raw(b"\x80\x00", 0, -1, -1, 0),
+        raw(0, b"\x82\x80\x80\x80\x00", -5, 1, b"v", 0),
+        raw(2**57, 2, 1, b"k", -2, 0),
+        raw(-(2**57), 3, -1, -1, b"\x82\x00", 0, 0),
+    ]
+    data = sealed([], payload=b"".join(odd), count=4, last_offset_delta=3)
+    assert rows_of(data)[0] == rows_one_by_one(data)
+
+
+def test_what_does_not_decompress_is_refused_with_its_place() -> None:
+    with pytest.raises(CorruptBatch, match="settlements-3: batch at offset 5: zstd: "):
+        rows_of(sealed([], payload=b"no zstd", attributes=4, count=1, base_offset=5))
+
+
+def test_the_smallest_batch() -> None:
+    """Seven bytes when decompressed: less than a word."""
+    for codec in range(5):
+        data = sealed([(0, NewRecord(None, None, 0))], codec=codec)
+        assert rows_of(data)[0] == rows_one_by_one(data)
+
+
 def test_a_count_that_is_a_lie_costs_nothing() -> None:
     data = sealed([(delta, NewRecord(None, b"v" * delta, 0)) for delta in range(5)], count=2**31 - 1)
     tracemalloc.start()
@@ -386,6 +442,7 @@ def test_records_inside_of_values_do_not_deceive(monkeypatch: pytest.MonkeyPatch
         return one_by_one(payload, count)
 
     monkeypatch.setattr(starts, "_one_by_one", counted)
+    monkeypatch.setattr(decoding, "_fields_one_by_one", None)
     inner = b"".join([encode_record(delta, 0, NewRecord(None, b"x" * 10, 0)) for delta in range(60)])
     nested = sealed([(delta, NewRecord(None, inner, delta)) for delta in range(300)])
     usual = plain(*[b"v" * size for size in range(400)], base_offset=300)
