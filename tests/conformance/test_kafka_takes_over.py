@@ -13,7 +13,6 @@ from oncelog.client.cluster import Cluster
 from oncelog.inspect.ask import describe_transaction
 from oncelog.model import TRANSACTION_STATE
 from tests.clients import transactional
-from tests.conformance.targets import chosen
 from tests.oracle import Oracle, complaints, dump_log
 from tests.toolchains import Missing, java, leave_out
 
@@ -47,9 +46,8 @@ def test_kip_915_kafkas_tool_passes_over_why_an_epoch_was_bumped(tmp_path: Path)
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("kind", [kind for kind in chosen() if kind == "kafka"])
-def test_kip_915_kafka_loads_the_ids_of_an_oncelog(kind: str, tmp_path: Path) -> None:
-    del kind
+@pytest.mark.needs_oracle
+def test_kip_915_kafka_loads_the_ids_of_an_oncelog(tmp_path: Path) -> None:
     segment = written(tmp_path / "oncelog")
     kafka = Oracle(ONE_PARTITION, heap="400m", data_dir=tmp_path / "kafka")
     try:

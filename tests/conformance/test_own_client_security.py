@@ -17,12 +17,11 @@ from oncelog.client.producer import Producer as OwnProducer
 from oncelog.client.transactional import TransactionalId
 from oncelog.model import TopicPartition
 from oncelog.record.batch import NewRecord, build_batch
-from tests.conformance import targets
 from tests.oracle import Oracle
 from tests.oracle.certificates import Certificates
 from tests.toolchains import Missing, leave_out
 
-pytestmark = pytest.mark.skipif("kafka" not in targets.chosen(), reason="needs ORACLE=1")
+pytestmark = pytest.mark.needs_oracle
 
 LISTENERS = {
     "TLS": "SSL",

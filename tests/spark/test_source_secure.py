@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conformance import targets
 from tests.oracle import Oracle
 from tests.oracle.certificates import Certificates
 from tests.spark.feed import Feed, values
@@ -14,7 +13,7 @@ from tests.toolchains import Missing, leave_out
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.skipif("kafka" not in targets.chosen(), reason="needs ORACLE=1")
+pytestmark = pytest.mark.needs_oracle
 
 PASSWORD = "open;sesame"
 MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule required"
