@@ -28,7 +28,7 @@ FROM ?= 1000000
 SECONDS ?= 120
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale sim-soak chaos mutants rollover late-endtxn spark-matrix spark-soak lock clean
+.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-matrix spark-soak lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import oncelog
-from oncelog.bench import load, report
-from oncelog.bench.load import CannotMeasure
 from oncelog.cli.main import main
+from oncelog.cost import load, report
+from oncelog.cost.load import CannotMeasure
 
 
 @pytest.fixture(scope="module")

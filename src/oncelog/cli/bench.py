@@ -5,10 +5,10 @@ import json
 import sys
 from pathlib import Path
 
-from oncelog.bench import eos, report
-from oncelog.bench.load import CannotMeasure
 from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
+from oncelog.cost import eos, report
+from oncelog.cost.load import CannotMeasure
 
 
 def bench_eos(options: argparse.Namespace) -> int:

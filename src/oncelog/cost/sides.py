@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from oncelog.bench.load import CannotMeasure
 from oncelog.client.address import parse_bootstrap
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
+from oncelog.cost.load import CannotMeasure
 
 START_LIMIT_S: Final = 120.0
 TICKS: Final = os.sysconf("SC_CLK_TCK")

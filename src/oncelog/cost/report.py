@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from oncelog.bench.eos import HIGHER, by_cell
+from oncelog.cost.eos import HIGHER, by_cell
 
 BAR_HEIGHT: Final = 18
 CHART_WIDTH: Final = 900

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from oncelog import __version__
-from oncelog.bench import load
-from oncelog.bench.load import CannotMeasure, Loaded
-from oncelog.bench.sides import KafkaSide, OncelogSide, OtherLoad, RunningSide, Side, cpu_seconds, resident_mb
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
+from oncelog.cost import load
+from oncelog.cost.load import CannotMeasure, Loaded
+from oncelog.cost.sides import KafkaSide, OncelogSide, OtherLoad, RunningSide, Side, cpu_seconds, resident_mb
 
 HIGHER: Final = "higher"
 LOWER: Final = "lower"
