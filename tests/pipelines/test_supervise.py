@@ -119,6 +119,7 @@ if number == 1:
     running = supervisor.process_id
     assert running is not None
     assert supervisor.kill() == running
+    assert supervisor.kill() is None  # one life, one kill
     thread.join(30)
     assert ends == [Ended.DONE]
     assert bench.count() == 2

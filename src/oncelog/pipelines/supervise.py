@@ -92,6 +92,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._child: subprocess.Popen[str] | None = None
+        self._killed: subprocess.Popen[str] | None = None
         self._batches: set[int] = set()
         self._progress = Progress(name)
 
@@ -144,10 +145,11 @@ class Supervisor:
             killer.start()
 
     def kill(self) -> int | None:
-        """kill -9 to driver and JVM; the number of their group, or None if none was running."""
+        """kill -9 to driver and JVM; the number of their group, or None if none was running or it is killed already."""
         with self._lock:
-            if self._child is None:
+            if self._child is None or self._child is self._killed:
                 return None
+            self._killed = self._child
             _kill_group(self._child)
             return self._child.pid
 

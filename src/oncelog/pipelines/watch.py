@@ -6,7 +6,7 @@ from oncelog.client.admin import EARLIEST, LATEST, Admin
 from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.faults import demand
 from oncelog.errors import ErrorCode
-from oncelog.model import Isolation
+from oncelog.model import Isolation, Producer, ProducerEpoch, ProducerId
 from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -28,8 +28,7 @@ class RunningTransaction:
     """What DescribeTransactions says of one transactional id."""
 
     state: str
-    producer_id: int
-    producer_epoch: int
+    producer: Producer
     partitions: int
 
 
@@ -57,5 +56,6 @@ def transaction(cluster: Cluster, transactional_id: str) -> RunningTransaction |
     if found.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
         return None
     demand(found.error_code, f"DescribeTransactions of {transactional_id!r}", str(whom))
+    producer = Producer(ProducerId(found.producer_id), ProducerEpoch(found.producer_epoch))
     partitions = sum(len(topic.partitions) for topic in found.topics)
-    return RunningTransaction(found.transaction_state, found.producer_id, found.producer_epoch, partitions)
+    return RunningTransaction(found.transaction_state, producer, partitions)
