@@ -22,6 +22,10 @@ class Clock(Protocol):
         """Never goes back. For timeouts."""
         ...
 
+    def monotonic_ns(self) -> int:
+        """Never goes back; its zero is another. For measuring how long something took."""
+        ...
+
 
 class Chance(Protocol):
     def token_bytes(self, count: int) -> bytes:

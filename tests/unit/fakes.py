@@ -8,7 +8,7 @@ from oncelog.broker.context import Context
 from oncelog.broker.handlers import SERVED, api_of
 from oncelog.broker.runtime import Runtime
 from oncelog.config import BrokerConfig
-from oncelog.engine.port import OffsetAt, Partition, Read, Topic
+from oncelog.engine.port import Figures, OffsetAt, Partition, Read, Topic
 from oncelog.errors import ErrorCode
 from oncelog.model import Isolation, Millis, TopicId
 from oncelog.protocol.apis import APIS
@@ -122,6 +122,9 @@ class FakeEngine:
 
     async def note(self, name: str) -> bytes | None:
         return self._notes.get(name)
+
+    def figures(self) -> Figures:
+        return Figures({}, {})
 
     def now_ms(self) -> Millis:
         return Millis(0)

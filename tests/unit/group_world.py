@@ -90,6 +90,9 @@ class ManualClock:
     def monotonic_ms(self) -> Millis:
         return Millis(int(self._loop.now_ms))
 
+    def monotonic_ns(self) -> int:
+        return int(self._loop.now_ms * 1_000_000)
+
 
 class CountingChance:
     def __init__(self) -> None:

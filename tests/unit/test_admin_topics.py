@@ -650,6 +650,9 @@ class TickingClock:
 
     wall_ms = monotonic_ms
 
+    def monotonic_ns(self) -> int:
+        return self._now * 1_000_000
+
 
 def test_metadata_of_many_topics_leaves_turns_to_others() -> None:
     stage = Stage()

@@ -108,7 +108,7 @@ def test_a_checkpoint_is_written_when_enough_log_is_behind_the_last() -> None:
         assert one.commit().startswith("NONE")
         stage.settle()
     size = stage.part(TRANSACTION_STATE).size_bytes
-    assert size / 3000 < stage.broker.counters.get("txn.checkpoint.count") <= size / 2000
+    assert size / 3000 < stage.broker.figures().times["txn.checkpoint"].count <= size / 2000
     stage.crash()
     used, read = counted(stage)
     assert used == 1

@@ -552,6 +552,21 @@ def test_why_an_epoch_was_bumped_is_kept() -> None:
         one.connection.close()
 
 
+def test_failed_verifications_are_counted() -> None:
+    with running() as target:
+        log, one = target.partition(), Id(target)
+
+        def failed() -> int:
+            return broker_of(target).run(lambda server: server.broker.counters.get("txn.verification_failed"))
+
+        assert one.produce(log, 0, version=9) == "INVALID_TXN_STATE @-1"
+        assert failed() == 1
+        one.add([(log.topic, 0)])
+        assert one.produce(log, 0, version=9) == "NONE @0"
+        assert failed() == 1
+        one.connection.close()
+
+
 def test_coordinator_partitions_follow_javas_hash_trap_12() -> None:
     with running({"transaction.state.log.num.partitions": 50}) as target:
         one = Id(target, name="refunds-1")

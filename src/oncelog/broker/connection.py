@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
 from oncelog.broker.context import CloseConnection, Context
+from oncelog.broker.counters import Rpc
 from oncelog.broker.faults import Faults
 from oncelog.broker.handlers import Api, api_of
 from oncelog.broker.runtime import Runtime
@@ -80,6 +81,12 @@ class Connection:
         self._closed = False
         self._in_burst = False
         self._ready_bytes = 0  # of large answers not yet given to the wire
+        self._rpcs = broker.counters.rpcs
+        self._now_ns = broker.clock.monotonic_ns
+        self._clock_ns = (
+            0  # when the next request of a burst is begun: one look at the clock for each, not two
+        )
+        broker.counters.connections_opened += 1
         self.requests = 0
 
     @property
@@ -115,6 +122,7 @@ class Connection:
         if self._closed:
             return
         self._closed = True
+        self._broker.counters.connections_closed += 1
         self._queued.clear()
         for key, task in list(self._tasks.values()):
             if key == FETCH:
@@ -126,6 +134,7 @@ class Connection:
             return
         self._in_burst = True
         took = False
+        self._clock_ns = self._now_ns()
         while self._queued and not self._busy and not self._held and not self._closed:
             took = True
             self._begin(self._queued.popleft())
@@ -157,6 +166,10 @@ class Connection:
             log.info("connection.malformed peer=%s:%d fault=%s", self._peer_host, self._peer_port, fault)
             self.close()
             return
+        broker = self._broker
+        began_ns = self._clock_ns
+        rpc = self._rpcs[header.api_key]
+        rpc.bytes_in += len(frame) + 4
         answer = _Answer()
         self._answers.append(answer)
         self._busy = True
@@ -182,17 +195,25 @@ class Connection:
         )
         self._count += 1
         number = self._count
-        handling = api.handle(request, context, self._broker)
-        faults = self._broker.faults
+        handling = api.handle(request, context, broker)
+        faults = broker.faults
         if faults is not None:
             handling = _with_faults(handling, faults, header.api_key, request)
-        task: Task[Any] = Task(self._broker.loop, handling)
+        task: Task[Any] = Task(broker.loop, handling)
 
         def finish(done: Future[Any]) -> None:
-            self._tasks.pop(number, None)
-            self._settle(done, api, header, context, answer)
+            if self._tasks:
+                self._tasks.pop(number, None)
+            self._settle(done, api, rpc, header, context, answer)
+            self._clock_ns = self._now_ns()
+            took_ns = self._clock_ns - began_ns  # as Times.add, without the call
+            rpc.counts[took_ns.bit_length()] += 1
+            rpc.sum_ns += took_ns
+            if took_ns > rpc.max_ns:
+                rpc.max_ns = took_ns
             if not self._closed:
-                release()
+                if not released:
+                    release()
                 if not self._in_burst:
                     self._flush()
 
@@ -203,11 +224,22 @@ class Connection:
             task.add_callback(finish)
 
     def _settle(
-        self, done: Future[Any], api: Api, header: RequestHeader, context: Context, answer: _Answer
+        self,
+        done: Future[Any],
+        api: Api,
+        rpc: Rpc,
+        header: RequestHeader,
+        context: Context,
+        answer: _Answer,
     ) -> None:
         """The one place that catches what a handler raises (API-2); also when nobody waits for the answer any more."""
         try:
-            parts = self._parts(done.result(), header, context)
+            response: Any = done.result()
+            parts: list[Any] = []
+            if response is not None:  # else acks=0
+                parts = response_frame_parts(
+                    header.api_key, context.response_version, header.correlation_id, response
+                )
         except Cancelled:
             return
         except StorageFault as fault:
@@ -231,16 +263,20 @@ class Connection:
             if refusal is None:
                 self.close()
                 return
-            parts = self._parts(refusal, header, context)
+            response = refusal
+            parts = response_frame_parts(
+                header.api_key, context.response_version, header.correlation_id, refusal
+            )
+        if api.has_error_code and response is not None and response.error_code:
+            rpc.errors += 1
         answer.parts = parts
         answer.ready = True
-        if len(parts) > 1:
-            self._ready_bytes += sum(map(len, parts))
-
-    def _parts(self, response: Any, header: RequestHeader, context: Context) -> list[Any]:
-        if response is None:  # acks=0
-            return []
-        return response_frame_parts(header.api_key, context.response_version, header.correlation_id, response)
+        if len(parts) == 1:
+            rpc.bytes_out += len(parts[0])
+        else:
+            size = sum(map(len, parts))
+            rpc.bytes_out += size
+            self._ready_bytes += size
 
     def _flush(self) -> None:
         outgoing: list[Any] = []

@@ -88,6 +88,8 @@ class GroupCoordinator:
         self._creating: Task[Topic] | None = None
         self._expiry: Timer | None = None
         self._stopped = False
+        self._committed = 0
+        self._committed_pending = 0
         self._settings = Settings(
             classic=classic.Limits(config.group_initial_rebalance_delay_ms, config.group_max_size),
             consumer=consumer.Limits(
@@ -174,6 +176,20 @@ class GroupCoordinator:
 
     # --- finding the place ---
 
+    def figures(self) -> dict[str, int]:
+        """What was counted since the start, and how many there are now; docs/operating.md."""
+        groups = [each for shard in self._shards.values() for each in shard.state.groups.values()]
+        return {
+            "groups.count": len(groups),
+            "groups.members": sum(len(each.members) for each in groups),
+            "groups.partitions_loading": sum(
+                shard.status is Status.LOADING for shard in self._shards.values()
+            ),
+            "groups.rebalances": sum(shard.rebalances for shard in self._shards.values()),
+            "offsets.committed": self._committed,
+            "offsets.committed_in_transactions": self._committed_pending,
+        }
+
     def partition_of(self, group_id: str) -> int:
         """Which partition of __consumer_offsets keeps this group."""
         topic = self._engine.topics.get(CONSUMER_OFFSETS)
@@ -223,7 +239,13 @@ class GroupCoordinator:
         if isinstance(group, ClassicGroup) and not request.transactional:
             shard.obey(group, group.offset_committed(request.member_id))
         error = await shard.write(decision.records, producer=producer, guard=guard)
-        return decision if error is ErrorCode.NONE else CommitDecision(error)
+        if error is not ErrorCode.NONE:
+            return CommitDecision(error)
+        if producer is None:
+            self._committed += len(decision.records)
+        else:
+            self._committed_pending += len(decision.records)
+        return decision
 
     async def fetch_offsets(
         self,

@@ -94,6 +94,7 @@ class LiveShard:
     ) -> None:
         self.state = Shard()
         self.status = Status.LOADING
+        self.rebalances = 0  # of classic groups, come to their end
         self._partition = partition
         self._name = f"{partition.topic}-{partition.index}"
         self._loop = loop
@@ -303,6 +304,7 @@ class LiveShard:
 
     def _write_group(self, group: ClassicGroup, write: WriteGroup) -> None:
         written = self.write([(GroupMetadataKey(group.id), write.value)])
+        self.rebalances += not isinstance(write.then, EmptyGroupWritten)
 
         def tell(done: Future[ErrorCode]) -> None:
             if self.state.groups.get(group.id) is not group:

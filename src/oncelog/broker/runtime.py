@@ -14,10 +14,11 @@ from oncelog.broker.producer_ids import ProducerIds
 from oncelog.broker.topics import Topics
 from oncelog.broker.transactions import TransactionCoordinator
 from oncelog.config import BrokerConfig
-from oncelog.engine.port import Engine
+from oncelog.engine.port import Engine, Figures
 from oncelog.errors import StorageFault
 from oncelog.model import Producer
 from oncelog.ports import Chance, Clock
+from oncelog.protocol.apis import APIS
 from oncelog.tasks import Loop
 
 log = logging.getLogger("oncelog.broker")
@@ -84,6 +85,19 @@ class Runtime:
         await self.transactions.stop()
         await self.groups.stop()
         await self.engine.stop()
+
+    def figures(self) -> Figures:
+        """Everything that is counted and timed, by name: what the side door tells."""
+        engine = self.engine.figures()
+        names = {key: api.name for key, api in APIS.items()}
+        counts = {
+            **self.counters.counts(names),
+            **engine.counts,
+            **self.groups.figures(),
+            **self.transactions.figures(),
+            "txn.late_copies_refused": self.latecomers.refused,
+        }
+        return Figures(counts, {**self.counters.times(names), **engine.times})
 
     def is_late_copy(self, transactional_id: str, producer: Producer, context: Context) -> bool:
         """Whether a request that would be accepted comes on a connection that its client has left (decision 0010)."""

@@ -160,6 +160,10 @@ class TransactionLog:
                 if txn is not None:
                     yield txn
 
+    def count(self) -> int:
+        """How many ids there are."""
+        return sum(len(image.states.all()) for image in self._images)
+
     async def idle_before(self, time: Millis) -> list[tuple[Partition, list[str]]]:
         """By partition: the ids that nobody touched after this time and that have nothing under way."""
         found: list[tuple[Partition, list[str]]] = []
@@ -319,13 +323,13 @@ class TransactionLog:
             topic = self._engine.topics.get(TRANSACTION_STATE)
             if topic is None or not self._tail_bytes:
                 return
-            began = self._clock.monotonic_ms()
+            began_ns = self._clock.monotonic_ns()
             self._tail_bytes = 0
             sections = await self._sections(topic)
             data = await self._loop.in_thread(lambda: encode_checkpoint(topic.id, sections))
             await self._engine.keep_note(CHECKPOINT, data)
             self._limit_bytes = self._limit(data)
-            self._counters.time("txn.checkpoint", self._clock.monotonic_ms() - began)
+            self._counters.took("txn.checkpoint", self._clock.monotonic_ns() - began_ns)
 
     async def _sections(self, topic: Topic) -> Sequence[Section]:
         """Each partition at one moment, so that its image and where its log ends belong together."""

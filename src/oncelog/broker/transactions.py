@@ -48,6 +48,7 @@ log = logging.getLogger("oncelog.transactions")
 T = TypeVar("T")
 
 MARKER_RETRY_MS: Final = 20
+NS_PER_MS: Final = 1_000_000
 TOMBSTONES_LIMIT_BYTES: Final = 65_536  # of keys in one batch: far below any max.message.bytes (B33)
 
 # What becomes of a partition by the answer to its marker (2.8). Anything else stops the coordinator, and the state stays
@@ -148,9 +149,9 @@ class TransactionCoordinator:
 
     async def start(self) -> None:
         """Loads what is under way, finishes what was decided, and lets the clocks of the ongoing run on (REC-8, REC-9)."""
-        began = self._clock.monotonic_ms()
+        began_ns = self._clock.monotonic_ns()
         await self._log.load()
-        self._counters.time("txn.load", self._clock.monotonic_ms() - began)
+        self._counters.took("txn.load", self._clock.monotonic_ns() - began_ns)
         for txn in self._log.under_way():
             name = txn.transactional_id
             self._entries[name] = _Entry(txn, self._log.bump_of(name))
@@ -254,7 +255,11 @@ class TransactionCoordinator:
     ) -> Mapping[TopicPartition, ErrorCode]:
         """Whether each partition is in the producer's ongoing transaction; at once, so that an append may follow."""
         entry = self._entry(transactional_id)
-        return decide_verify(None if entry is None else entry.txn, producer, partitions)
+        found = decide_verify(None if entry is None else entry.txn, producer, partitions)
+        failed = sum(error is not ErrorCode.NONE for error in found.values())
+        if failed:
+            self._counters.add("txn.verification_failed", failed)
+        return found
 
     async def end(
         self, transactional_id: str, producer: Producer, *, commit: bool, version: int
@@ -311,6 +316,17 @@ class TransactionCoordinator:
         known = [entry.txn for entry in self._entries.values() if entry.txn is not None]
         return [*known, *self._log.all_but(self._entries)]
 
+    def figures(self) -> dict[str, int]:
+        """How many there are now; docs/operating.md."""
+        now = self._clock.wall_ms()
+        ongoing = [txn for name in self._ongoing if (txn := self.get(name)) is not None]
+        return {
+            "txn.ids": self._log.count(),
+            "txn.ongoing": len(ongoing),
+            "txn.ongoing_ms_max": max([now - txn.start_ms for txn in ongoing], default=0),
+            "txn.ending": sum(entry.left is not None for entry in self._entries.values()),
+        }
+
     def _entry(self, transactional_id: str) -> _Entry | None:
         """None for an id that nobody has. One that was at rest since the start comes out of the log."""
         entry = self._entries.get(transactional_id)
@@ -335,7 +351,10 @@ class TransactionCoordinator:
             self._counters.add(f"txn.refused.{decision.answer.name}")
         if decision.record is None:
             return ErrorCode.NONE
+        began_ns = self._clock.monotonic_ns()
         error = await self.write_record(decision.record, Acks.ALL, bump)
+        if decision.record.state in ENDING:
+            self._counters.took("txn.phase.prepare", self._clock.monotonic_ns() - began_ns)
         if error is ErrorCode.NONE:
             entry.txn = evolve(entry.txn, decision.record)
             if bump is not None:
@@ -384,7 +403,8 @@ class TransactionCoordinator:
 
         Nobody changes the entry meanwhile: its pending state refuses them.
         """
-        began = self._clock.monotonic_ms()
+        clock, counters = self._clock, self._counters
+        began_ns = clock.monotonic_ns()
         while left:
             outcomes = [
                 (each, spawn(self._loop, self._end_partition(each, prepared, left))) for each in list(left)
@@ -400,8 +420,9 @@ class TransactionCoordinator:
                     )
                     return
             if left:
-                self._counters.add("txn.markers_retried", len(left))
+                counters.add("txn.markers_retried", len(left))
                 await sleep(self._loop, MARKER_RETRY_MS)
+        marked_ns = clock.monotonic_ns()
         await self.points.reach("before_complete", prepared.transactional_id)
         done = completed(prepared, self._clock.wall_ms())
         # Recovery would write the markers and Complete again, so nobody waits for this one to be durable.
@@ -410,9 +431,10 @@ class TransactionCoordinator:
         entry.txn = evolve(prepared, done)
         entry.left = None
         entry.pending = None
-        outcome = "committed" if done.state is State.COMPLETE_COMMIT else "aborted"
-        self._counters.time("txn.prepare_to_complete", self._clock.monotonic_ms() - began)
-        self._counters.time(f"txn.{outcome}", max(done.update_ms - done.start_ms, 0))
+        counters.took("txn.phase.markers", marked_ns - began_ns)
+        counters.took("txn.prepare_to_complete", clock.monotonic_ns() - began_ns)
+        outcome = "txn.committed" if done.state is State.COMPLETE_COMMIT else "txn.aborted"
+        counters.took(outcome, max(done.update_ms - done.start_ms, 0) * NS_PER_MS)
         await self.points.reach("after_complete", prepared.transactional_id)
 
     async def _end_partition(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from oncelog.engine.times import Times
 from oncelog.errors import ErrorCode
 from oncelog.log.state import Guard
 from oncelog.model import Acks, Isolation, Millis, Origin, TopicId
@@ -168,6 +169,14 @@ class Topic:
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Names are `part.what`; docs/operating.md tells what each counts."""
+
+    counts: Mapping[str, int]
+    times: Mapping[str, Times]
+
+
 class Engine(Protocol):
     """All that lasts. `start` recovers; after `stop` returned a restart needs no recovery."""
 
@@ -198,5 +207,9 @@ class Engine(Protocol):
         ...
 
     async def note(self, name: str) -> bytes | None: ...
+
+    def figures(self) -> Figures:
+        """What was counted since the start, and how things are now. Cheap enough to be asked every second."""
+        ...
 
     def now_ms(self) -> Millis: ...

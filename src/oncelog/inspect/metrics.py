@@ -7,6 +7,7 @@ rest. No label holds a transactional id: there may be as many as there are proce
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from oncelog.broker.counters import GAUGES
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
@@ -183,7 +184,7 @@ def _counters(door: SideDoor) -> Iterable[Family]:
     """What only an oncelog broker counts, each under its own name."""
     for name, value in sorted((door.counters() or {}).items()):
         clean = "".join(each if each.isalnum() else "_" for each in name)
-        kind = "gauge" if name.endswith(("_max", ".max")) else "counter"
+        kind = "gauge" if name in GAUGES or name.endswith(("_max", ".max")) else "counter"
         family = Family(
             f"oncelog_{clean}" + ("" if kind == "gauge" else "_total"), kind, f"The broker's {name}"
         )

@@ -75,7 +75,7 @@ SERVED: Final[dict[int, Served]] = {
     69: Served("consumer_group_describe", 0, 1),
     74: Served("list_config_resources", 0, 1),
     75: Served("describe_topic_partitions", 0, 0),
-    1000: Served("describe_oncelog", 0, 0),
+    1000: Served("describe_oncelog", 0, 1),
 }
 OUR_OWN: Final = 1000  # keys from here on are no Kafka's: served, and not listed in ApiVersions
 
@@ -83,12 +83,13 @@ OUR_OWN: Final = 1000  # keys from here on are no Kafka's: served, and not liste
 class Api:
     """One API as the connection sees it: decode, handle, and a refusal of last resort."""
 
-    __slots__ = ("_api", "_request", "_response", "handle")
+    __slots__ = ("_api", "_request", "_response", "handle", "has_error_code")
 
     def __init__(self, key: int) -> None:
         self._api = APIS[key]
         self._request = self._api.request_class()
         self._response = self._api.response_class()
+        self.has_error_code = hasattr(self._response(), "error_code")
         self.handle: Handle = import_module(f"{__name__}.{SERVED[key].module}").handle
 
     def decode(self, frame: BytesLike, version: int, at: int) -> Message:
@@ -99,9 +100,9 @@ class Api:
 
     def refusal(self, error: ErrorCode) -> Any:
         """The API's answer with nothing but an error at the top, or None where the API has no such place (API-2)."""
-        response: Any = self._response()
-        if not hasattr(response, "error_code"):
+        if not self.has_error_code:
             return None
+        response: Any = self._response()
         response.error_code = error
         return response
 

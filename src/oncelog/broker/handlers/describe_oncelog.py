@@ -1,4 +1,6 @@
-"""DescribeOncelog (key 1000), v0. Our own side door, not listed in ApiVersions.
+"""DescribeOncelog (key 1000), v0-v1. Our own side door, not listed in ApiVersions.
+
+v1  times in full: bucket n of `counts` holds those below 2**n nanoseconds that are in no bucket before
 
 Why the epoch of each named transactional id was last bumped, by whom and when; and all counters and times of the broker.
 Kafka keeps neither. Causes are kept in the log beside the state (docs/decisions/0016): a restart loses none.
@@ -7,16 +9,18 @@ Kafka keeps neither. Causes are kept in the log beside the state (docs/decisions
 from typing import Final
 
 from oncelog.broker.context import Context
+from oncelog.broker.counters import flat
 from oncelog.broker.runtime import Runtime
 from oncelog.protocol.messages.describe_oncelog import (
     Counter,
     DescribeOncelogRequest,
     DescribeOncelogResponse,
     EpochBump,
+    Times,
 )
 
 KEY: Final = 1000
-VERSIONS: Final = (0, 0)
+VERSIONS: Final = (0, 1)
 
 
 async def handle(request: DescribeOncelogRequest, _: Context, broker: Runtime) -> DescribeOncelogResponse:
@@ -35,7 +39,13 @@ async def handle(request: DescribeOncelogRequest, _: Context, broker: Runtime) -
                     client_port=-1 if bump.by is None else bump.by.port,
                 )
             )
-    counters = {**broker.counters.all(), "txn.late_copies_refused": broker.latecomers.refused}
+    found = broker.figures()
+    counts = {**found.counts, **flat(found.times)}
     return DescribeOncelogResponse(
-        bumps=bumps, counters=[Counter(name=name, value=value) for name, value in counters.items()]
+        bumps=bumps,
+        counters=[Counter(name=name, value=value) for name, value in sorted(counts.items())],
+        times=[
+            Times(name=name, sum_ns=each.sum_ns, max_ns=each.max_ns, counts=each.counts)
+            for name, each in sorted(found.times.items())
+        ],
     )

@@ -44,9 +44,23 @@ async def handle(request: FetchRequest, context: Context, broker: Runtime) -> Fe
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
     reads = await _read_all(plan.wanted, found, isolation, max_bytes)
     if not _is_enough(reads, request.min_bytes) and request.max_wait_ms > 0 and plan.wanted:
+        broker.counters.fetch_waits += 1
         await _wait(plan.wanted, found, isolation, request, broker)
         reads = await _read_all(plan.wanted, found, isolation, max_bytes)
+    _count(reads, broker)
     return _answer(plan, reads, broker)
+
+
+def _count(reads: list[Read], broker: Runtime) -> None:
+    counters = broker.counters
+    failed = False
+    for read in reads:
+        counters.fetched_bytes += len(read.records)
+        if read.error:
+            failed = True
+            counters.add(f"fetch.refused.{read.error.name}")
+    if failed:
+        counters.rpcs[KEY].errors += 1
 
 
 def _plan(request: FetchRequest, version: int, broker: Runtime) -> FetchPlan | ErrorCode:

@@ -84,7 +84,7 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
     ]
     context.release_order()  # every batch has its place; what is left is waiting for the disk
 
-    deadline_ms = broker.clock.monotonic_ms() + request.timeout_ms
+    deadline_ms = None
     responses: list[TopicProduceResponse] = []
     failed = False
     for topic, topic_outcomes in zip(request.topic_data, outcomes, strict=True):
@@ -92,17 +92,22 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
         for part, outcome in zip(topic.partition_data, topic_outcomes, strict=True):
             if isinstance(outcome, Refused):
                 done: Appended | Refused = outcome
-            elif outcome.done() or await within(
-                broker.loop, outcome, max(deadline_ms - broker.clock.monotonic_ms(), 0)
-            ):
+            elif outcome.done():
                 done = outcome.result()
             else:
-                done = Refused(ErrorCode.REQUEST_TIMED_OUT)
-            failed = failed or isinstance(done, Refused)
+                now_ms = broker.clock.monotonic_ms()
+                deadline_ms = now_ms + request.timeout_ms if deadline_ms is None else deadline_ms
+                in_time = await within(broker.loop, outcome, max(deadline_ms - now_ms, 0))
+                done = outcome.result() if in_time else Refused(ErrorCode.REQUEST_TIMED_OUT)
+            if isinstance(done, Refused):
+                failed = True
+                broker.counters.add(f"produce.refused.{done.error.name}")
             parts.append(_answer(part.index, done))
         responses.append(
             TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=parts)
         )
+    if failed:
+        broker.counters.rpcs[KEY].errors += 1
     if request.acks == Acks.NONE:
         if failed:
             raise CloseConnection("a Produce with acks=0 was refused")

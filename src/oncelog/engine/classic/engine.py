@@ -25,7 +25,7 @@ from oncelog.engine.classic.metadata import Journal, Metadata, TopicEntry, topic
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.recovery import Loaded, recover
 from oncelog.engine.classic.store import SYNC_FILES, Slices, Store, settled
-from oncelog.engine.port import Partition, Topic
+from oncelog.engine.port import Figures, Partition, Topic
 from oncelog.errors import BadConfig, CorruptLog, OncelogError
 from oncelog.log.compaction import CleanRange
 from oncelog.model import Millis, TopicId, TopicPartition
@@ -87,6 +87,24 @@ class ClassicEngine:
 
     def now_ms(self) -> Millis:
         return self._clock.wall_ms()
+
+    def figures(self) -> Figures:
+        store = self._store
+        undecided = [each.undecided() for each in self._partitions.values()]
+        counts = {
+            "log.batches": store.batches,
+            "log.records": store.records,
+            "log.bytes": store.appended_bytes,
+            "log.duplicates": store.duplicates,
+            "log.markers": store.markers,
+            "log.rolls": store.rolls,
+            "log.synced_files": store.syncer.synced_files,
+            "log.partitions": len(self._partitions),
+            "lso.lag": sum(undecided),
+            "lso.lag_max": max(undecided, default=0),
+            "lso.pinned_partitions": sum(map(bool, undecided)),
+        }
+        return Figures(counts, {"log.sync": store.syncer.times})
 
     # Start and stop
 

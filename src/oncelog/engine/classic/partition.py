@@ -222,6 +222,7 @@ class ClassicPartition:
         if isinstance(decision, Refusal):
             return resolved(Refused(decision.error, log_start_offset=state.log_start_offset))
         if isinstance(decision, Duplicate):
+            self._store.duplicates += 1
             answer = Appended(
                 decision.base_offset, decision.last_offset, decision.timestamp, state.log_start_offset, True
             )
@@ -282,6 +283,7 @@ class ClassicPartition:
         )
         header = BatchHeader._make(HEADER.unpack_from(batch))
         segment = self._write((batch,), header, base_offset, now, now)
+        self._store.markers += 1
         completed = evolve(
             state,
             header,
@@ -314,6 +316,10 @@ class ClassicPartition:
             raise
         self._unsynced[segment] = None
         self.changed = True
+        store = self._store
+        store.batches += 1
+        store.records += header.count
+        store.appended_bytes += size
         return segment
 
     def _must_roll(self, segment: Segment, size: int, last_offset: int, max_timestamp: int, now: int) -> bool:
@@ -352,6 +358,7 @@ class ClassicPartition:
             self._epochs_kept = True
             self._unsettled[base_offset] = None
             self.background(self._settle(old, files, base_offset, snapshot, epochs), "roll")
+        store.rolls += old is not None
         segment = Segment(store.disk, store.cache, self.directory, base_offset, created_ms=now)
         segment.create()
         if self._waits_for_sync:
@@ -643,6 +650,11 @@ class ClassicPartition:
             later = self._epochs[len(starts) :]
             self._epochs = [LeaderEpoch(starts[-1].leader_epoch, offset), *later]
         self._notify()
+
+    def undecided(self) -> int:
+        """How many offsets the last stable offset is behind the high watermark. A log that nobody read is not read for it:
+        then it is taken for 0."""
+        return self._state.high_watermark - last_stable_offset(self._state) if self.loaded else 0
 
     def now_ms(self) -> int:
         return self._store.clock.wall_ms()

@@ -5,6 +5,7 @@ from typing import Any, Final, Protocol
 
 from oncelog.config import BrokerConfig
 from oncelog.engine.classic.segment import IndexCache
+from oncelog.engine.times import Times
 from oncelog.ports import Clock, Disk, File
 from oncelog.tasks import Future, Gate, Loop, sleep, spawn, supervise
 
@@ -31,7 +32,10 @@ class Syncer:
     A failed round is the last: the kernel has dropped the pages, so another sync would answer for nothing.
     """
 
-    def __init__(self, disk: Disk, loop: Loop, on_fault: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, disk: Disk, loop: Loop, clock: Clock, on_fault: Callable[[BaseException], None]
+    ) -> None:
+        self._clock = clock
         self._disk = disk
         self._loop = loop
         self._on_fault = on_fault
@@ -43,7 +47,10 @@ class Syncer:
         self._left = 0
         self._over = Gate()  # opened at the end of every round
         self._idle = Gate()
+        self._began_ns = 0
         self.rounds = 0
+        self.synced_files = 0
+        self.times = Times()  # of whole rounds
 
     def add(self, dirty: Synced) -> None:
         self._dirty[dirty] = None
@@ -57,12 +64,14 @@ class Syncer:
     def _begin(self) -> None:
         self._round, self._dirty = list(self._dirty), {}
         self.rounds += 1
+        self._began_ns = self._clock.monotonic_ns()
         self._files, self._chores = [], []
         try:
             for each in self._round:
                 files, chores = each.begin_sync()
                 self._files += files
                 self._chores += chores
+            self.synced_files += len(self._files)
         except Exception as fault:  # noqa: BLE001  # told to all who wait, and to the engine
             self._fail(fault)
             return
@@ -103,6 +112,7 @@ class Syncer:
             self._end()
 
     def _end(self) -> None:
+        self.times.add(self._clock.monotonic_ns() - self._began_ns)
         done, self._round = self._round, []
         for each in done:
             each.end_sync()
@@ -175,9 +185,16 @@ class Store:
         self.power = config.durability == "power"
         self.cache = IndexCache()
         self.failed: Future[BaseException] = Future()
-        self.syncer = Syncer(disk, loop, self.fail)
+        self.syncer = Syncer(disk, loop, clock, self.fail)
         self.stopping = False
         self.stopped = False
+        # Counted for Engine.figures; one addition each.
+        self.batches = 0
+        self.records = 0
+        self.appended_bytes = 0
+        self.duplicates = 0
+        self.markers = 0
+        self.rolls = 0
         self.keep_log_starts: Callable[[], Coroutine[Any, Any, None]] = _nothing  # the engine knows how
         self._tasks: dict[Future[None], None] = {}
         self._deletions: dict[str, None] = {}

@@ -1,10 +1,12 @@
-"""DescribeOncelog (key 1000), versions 0-0. Generated from definitions/describe_oncelog.txt by oncelog.protocol.generate: do not edit."""
+"""DescribeOncelog (key 1000), versions 0-1. Generated from definitions/describe_oncelog.txt by oncelog.protocol.generate: do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct as Layout
 from struct import error as LayoutError
+from struct import pack
+from struct import unpack_from
 
 from oncelog.errors import MalformedMessage
 from oncelog.protocol.primitives import (
@@ -36,12 +38,13 @@ _p_qx = Layout(">qx").pack
 _u_hB = Layout(">hB").unpack_from
 _u_iB = Layout(">iB").unpack_from
 _u_ihB = Layout(">ihB").unpack_from
+_u_q = Layout(">q").unpack_from
 _u_qB = Layout(">qB").unpack_from
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
 class DescribeOncelogRequest(Message):
-    """DescribeOncelogRequest, versions 0-0."""
+    """DescribeOncelogRequest, versions 0-1."""
 
     transactional_ids: list[str]
 
@@ -53,20 +56,20 @@ class DescribeOncelogRequest(Message):
 
     @staticmethod
     def decode(data: BytesLike, version: int, at: int = 0) -> DescribeOncelogRequest:
-        if version == 0:
-            return _read_describe_oncelog_request_0_0(data, version, at)
-        raise MalformedMessage(unsupported('DescribeOncelogRequest', '0-0', version))
+        if 0 <= version <= 1:
+            return _read_describe_oncelog_request_0_1(data, version, at)
+        raise MalformedMessage(unsupported('DescribeOncelogRequest', '0-1', version))
 
     def write(self, out: bytearray, version: int) -> None:
         try:
-            if version == 0:
-                return _write_describe_oncelog_request_0_0(self, out, version)
+            if 0 <= version <= 1:
+                return _write_describe_oncelog_request_0_1(self, out, version)
         except WRITE_FAULTS as why:
             raise unwritable('DescribeOncelogRequest', version, why) from why
-        raise UnwritableMessage(unsupported('DescribeOncelogRequest', '0-0', version))
+        raise UnwritableMessage(unsupported('DescribeOncelogRequest', '0-1', version))
 
 
-def _read_describe_oncelog_request_0_0(data: BytesLike, version: int, pos: int) -> DescribeOncelogRequest:
+def _read_describe_oncelog_request_0_1(data: BytesLike, version: int, pos: int) -> DescribeOncelogRequest:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
@@ -106,7 +109,7 @@ def _read_describe_oncelog_request_0_0(data: BytesLike, version: int, pos: int) 
     return m
 
 
-def _write_describe_oncelog_request_0_0(m: DescribeOncelogRequest, out: bytearray, version: int) -> None:
+def _write_describe_oncelog_request_0_1(m: DescribeOncelogRequest, out: bytearray, version: int) -> None:
     n = len(m.transactional_ids) + 1
     if n < 128:
         out.append(n)
@@ -171,13 +174,36 @@ class Counter(Struct):
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
+class Times(Struct):
+    """Part of DescribeOncelogResponse."""
+
+    name: str
+    sum_ns: int
+    max_ns: int
+    counts: list[int]
+
+    def __init__(
+        self,
+        name: str = "",
+        sum_ns: int = 0,
+        max_ns: int = 0,
+        counts: list[int] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.sum_ns = sum_ns
+        self.max_ns = max_ns
+        self.counts = [] if counts is ABSENT else counts
+
+
+@dataclass(slots=True, init=False, repr=False, eq=False)
 class DescribeOncelogResponse(Message):
-    """DescribeOncelogResponse, versions 0-0."""
+    """DescribeOncelogResponse, versions 0-1."""
 
     throttle_time_ms: int
     error_code: int
     bumps: list[EpochBump]
     counters: list[Counter]
+    times: list[Times]
 
     def __init__(
         self,
@@ -185,28 +211,30 @@ class DescribeOncelogResponse(Message):
         error_code: int = 0,
         bumps: list[EpochBump] = ABSENT,
         counters: list[Counter] = ABSENT,
+        times: list[Times] = ABSENT,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.error_code = error_code
         self.bumps = [] if bumps is ABSENT else bumps
         self.counters = [] if counters is ABSENT else counters
+        self.times = [] if times is ABSENT else times
 
     @staticmethod
     def decode(data: BytesLike, version: int, at: int = 0) -> DescribeOncelogResponse:
-        if version == 0:
-            return _read_describe_oncelog_response_0_0(data, version, at)
-        raise MalformedMessage(unsupported('DescribeOncelogResponse', '0-0', version))
+        if 0 <= version <= 1:
+            return _read_describe_oncelog_response_0_1(data, version, at)
+        raise MalformedMessage(unsupported('DescribeOncelogResponse', '0-1', version))
 
     def write(self, out: bytearray, version: int) -> None:
         try:
-            if version == 0:
-                return _write_describe_oncelog_response_0_0(self, out, version)
+            if 0 <= version <= 1:
+                return _write_describe_oncelog_response_0_1(self, out, version)
         except WRITE_FAULTS as why:
             raise unwritable('DescribeOncelogResponse', version, why) from why
-        raise UnwritableMessage(unsupported('DescribeOncelogResponse', '0-0', version))
+        raise UnwritableMessage(unsupported('DescribeOncelogResponse', '0-1', version))
 
 
-def _read_describe_oncelog_response_0_0(data: BytesLike, version: int, pos: int) -> DescribeOncelogResponse:
+def _read_describe_oncelog_response_0_1(data: BytesLike, version: int, pos: int) -> DescribeOncelogResponse:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
@@ -294,6 +322,63 @@ def _read_describe_oncelog_response_0_0(data: BytesLike, version: int, pos: int)
             if n:
                 pos = skip_tags(buf, pos, size, n)
             list2.append(e1)
+        if version >= 1:
+            n = buf[pos]
+            pos += 1
+            if n > 127:
+                n, pos = more_varint(buf, pos, n)
+            if not n:
+                raise null_found('DescribeOncelogResponse.times', version, pos)
+            n -= 1
+            if n * 19 > size - pos:
+                raise too_many('DescribeOncelogResponse.times', version, pos, n, size)
+            list3: list[Times] = []
+            m.times = list3
+            for _ in range(n):
+                e1 = new(Times)
+                if version >= 1:
+                    n = buf[pos]
+                    pos += 1
+                    if n > 127:
+                        n, pos = more_string_length(buf, pos, n)
+                    if not n:
+                        raise null_found('DescribeOncelogResponse.times.name', version, pos)
+                    end = pos + n - 1
+                    e1.name = buf[pos:end].decode()
+                    pos = end
+                else:
+                    e1.name = ""
+                if version >= 1:
+                    e1.sum_ns, = _u_q(buf, pos)
+                    pos += 8
+                else:
+                    e1.sum_ns = 0
+                if version >= 1:
+                    e1.max_ns, = _u_q(buf, pos)
+                    pos += 8
+                else:
+                    e1.max_ns = 0
+                if version >= 1:
+                    n = buf[pos]
+                    pos += 1
+                    if n > 127:
+                        n, pos = more_varint(buf, pos, n)
+                    if not n:
+                        raise null_found('DescribeOncelogResponse.times.counts', version, pos)
+                    n -= 1
+                    if n * 8 > size - pos:
+                        raise too_many('DescribeOncelogResponse.times.counts', version, pos, n, size)
+                    e1.counts = list(unpack_from(f'>{n}q', buf, pos))
+                    pos += 8 * n
+                else:
+                    e1.counts = []
+                n = buf[pos]
+                pos += 1
+                if n:
+                    pos = skip_tags(buf, pos, size, n)
+                list3.append(e1)
+        else:
+            m.times = []
         n = buf[pos]
         pos += 1
         if n:
@@ -307,7 +392,7 @@ def _read_describe_oncelog_response_0_0(data: BytesLike, version: int, pos: int)
     return m
 
 
-def _write_describe_oncelog_response_0_0(m: DescribeOncelogResponse, out: bytearray, version: int) -> None:
+def _write_describe_oncelog_response_0_1(m: DescribeOncelogResponse, out: bytearray, version: int) -> None:
     out += _p_ih(m.throttle_time_ms, m.error_code)
     n = len(m.bumps) + 1
     if n < 128:
@@ -366,4 +451,31 @@ def _write_describe_oncelog_response_0_0(m: DescribeOncelogResponse, out: bytear
             out += string_length(n)
         out += text
         out += _p_qx(e1.value)
+    if version >= 1:
+        n = len(m.times) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += varint(n)
+        for e1 in m.times:
+            if version >= 1:
+                text = e1.name.encode()
+                n = len(text) + 1
+                if n < 128:
+                    out.append(n)
+                else:
+                    out += string_length(n)
+                out += text
+            if version >= 1:
+                out += _p_q(e1.sum_ns)
+            if version >= 1:
+                out += _p_q(e1.max_ns)
+            if version >= 1:
+                n = len(e1.counts) + 1
+                if n < 128:
+                    out.append(n)
+                else:
+                    out += varint(n)
+                out += pack(f'>{len(e1.counts)}q', *e1.counts)
+            out.append(0)
     out.append(0)
