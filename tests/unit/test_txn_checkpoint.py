@@ -11,6 +11,7 @@ import pytest
 
 from oncelog.broker.transaction_log import CHECKPOINT
 from oncelog.model import TRANSACTION_STATE, Producer, ProducerEpoch, ProducerId
+from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest
 from oncelog.record.crc import crc32c
 from oncelog.server.main import Server
 from oncelog.tasks import spawn
@@ -238,6 +239,24 @@ def test_a_refused_tombstone_is_in_no_checkpoint() -> None:
     stage.restart()
     assert counted(stage) == (1, 0)
     assert "quiet" in known(stage)
+
+
+def test_why_an_epoch_was_bumped_is_told_when_that_is_durable() -> None:
+    stage = Stage({**ONE, "durability": "power"})
+    Client(stage, "refunds")
+    request = InitProducerIdRequest(transactional_id="refunds", transaction_timeout_ms=60_000)
+    answer = stage.begin(request, 4)
+
+    def bumped_to() -> int:
+        bump = stage.broker.transactions.bump_of("refunds")
+        return -1 if bump is None else bump.producer.epoch
+
+    assert not answer.done()
+    assert bumped_to() == 0
+    assert stage.run(answer).producer_epoch == 1
+    assert bumped_to() == 1
+    stage.crash("power")
+    assert bumped_to() == 1
 
 
 def test_ids_that_nobody_asked_for_expire_too() -> None:
