@@ -20,9 +20,10 @@ LISTEN ?= 127.0.0.1:9092
 DATA_DIR ?= .cache/data
 TESTS ?= tests
 ARGS ?=
-# Of `make test`; a plain pytest runs fewer seeds and crash points.
-SIM_SEEDS ?= 600
-SIM_WIRE_SEEDS ?= 60
+# Of `make test`. SIM_SEEDS=5000 SIM_WIRE_SEEDS=500 SIM_POINTS=all is the long setting.
+SIM_SEEDS ?= 100
+SIM_WIRE_SEEDS ?= 20
+SIM_POINTS ?= some
 HOURS ?= 1
 FROM ?= 1000000
 SECONDS ?= 120
@@ -51,7 +52,7 @@ serve: setup ## a broker on LISTEN (127.0.0.1:9092) that keeps its data in DATA_
 
 test: check setup ## all checks and all tests; TESTS=path and ARGS="-k name" narrow it
 	@$(PY) -m tests.prepare
-	@ONCELOG_SIM_SEEDS=$(SIM_SEEDS) ONCELOG_SIM_WIRE_SEEDS=$(SIM_WIRE_SEEDS) ONCELOG_SIM_POINTS=all \
+	@ONCELOG_SIM_SEEDS=$(SIM_SEEDS) ONCELOG_SIM_WIRE_SEEDS=$(SIM_WIRE_SEEDS) ONCELOG_SIM_POINTS=$(SIM_POINTS) \
 		$(PY) -m pytest --numprocesses $(JOBS) --dist loadgroup $(ARGS) $(TESTS)
 
 check: setup ## format, lint, types, import contracts, generated files
