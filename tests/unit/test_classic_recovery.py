@@ -15,6 +15,7 @@ from oncelog.engine.classic.segment import (
 from oncelog.engine.port import AbortedTransaction, Appended, Refused
 from oncelog.errors import CorruptLog, ErrorCode
 from oncelog.model import Origin
+from oncelog.record.batch import NewRecord, build_batch
 from tests.classic_world import World, batch_of
 
 FIRST_LOG = f"t-0/{file_name(0, LOG)}"
@@ -449,3 +450,31 @@ def test_what_was_deleted_before_it_was_durable_is_gone_and_a_stop_still_works(s
     world.stop()
     world.again()
     assert world.put("on").base_offset == max(world.values(), default=12)
+
+
+def test_a_snapshot_that_a_kill_prevented_is_made_up_for_before_the_segments_below_are_cleaned() -> None:
+    """Else a later start would take the first record that cleaning left for the first of its transaction."""
+    world = World().start()
+    part = world.topic(configs={"segment.bytes": "1024", "cleanup.policy": "compact"})
+    for sequence in range(3):
+        record = NewRecord(b"key", b"x" * 400, world.clock.wall_ms())
+        world.put_verified(
+            build_batch([record], producer_id=7, producer_epoch=0, base_sequence=sequence, transactional=True)
+        )
+    world.run(
+        part.append_marker(
+            producer_id=7, producer_epoch=0, coordinator_epoch=0, commit=False, transaction_version=0
+        )
+    )
+    world.stop()
+    world.again()
+    snapshot = f"t-0/{file_name(2, SNAPSHOT)}"
+    world.disk.remove(snapshot)
+    world.crash("process").start()
+    assert world.disk.exists(snapshot)
+    before = [entry for segment in world.part().segments for entry in segment.aborted()]
+    assert [(entry.producer_id, entry.first_offset, entry.last_offset) for entry in before] == [(7, 0, 3)]
+    world.run(world.engine.run_cleaner("t", 0))
+    assert world.part().segments[0].size < 400
+    world.crash("process").start()
+    assert [entry for segment in world.part().segments for entry in segment.aborted()] == before

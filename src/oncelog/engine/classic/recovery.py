@@ -127,6 +127,10 @@ def recover(
     start = segments[first].base_offset
     found.state = state = _producers(store, found, start, log_start_offset)
     _replay(state, segments[:first], start)
+    if state.producers and start not in found.snapshots:
+        # Now, for a later start may find the segments before it cleaned, and less in them.
+        take_snapshot(directory, state).write(store.disk)
+        found.snapshots.append(start)
     if found.epochs is None:
         epochs = _leader_epochs([], segments[:first])
     else:
