@@ -34,7 +34,7 @@ from oncelog.pipelines.feed import Feeder, make_topics
 from oncelog.pipelines.proof import Logs, Verdict, judge_refunds, read_logs
 from oncelog.pipelines.run import command
 from oncelog.pipelines.supervise import Restarts, Supervisor
-from oncelog.pipelines.watch import ONGOING, position, transaction
+from oncelog.pipelines.watch import ONGOING, RunningTransaction, position, transaction
 
 REFUNDS: Final = PIPELINES["refunds"]
 ID: Final = REFUNDS.transactional_id
@@ -158,16 +158,18 @@ class Killer:
         self._driver = driver
         self._checkpoint = checkpoint
         self._dice = dice
+        self._seen: RunningTransaction | None = None  # when the last driver was killed
 
     def kill(self, *, after_commit: bool) -> bool:
         """Whether it landed where it hurts: rows written and undecided, or decided and unknown to Spark."""
-        until(lambda: self._state() == ONGOING, self._driver, "a running transaction", every_s=0.001)
+        until(self._is_running, self._driver, "a running transaction", every_s=0.004)
         if after_commit:
             until(lambda: self._state() != ONGOING, self._driver, "the end of a transaction", every_s=0.0)
         else:
             time.sleep(self._dice.uniform(0.0, 0.15))
         killed = self._driver.supervisor.kill()
-        if killed is None:
+        self._seen = transaction(self._cluster, ID)
+        if killed is None:  # it ended by itself in this very moment
             return False
         undecided = self._undecided()
         if self._state() == ONGOING:
@@ -183,6 +185,13 @@ class Killer:
             return True
         say(f"kill -9    driver {killed} and its JVM between two transactions; that is too easy, once more")
         return False
+
+    def _is_running(self) -> bool:
+        """A transaction of a living driver: what the last one left behind is ongoing until its successor aborts it."""
+        found = transaction(self._cluster, ID)
+        if found is None or found.state != ONGOING:
+            return False
+        return self._seen is None or found.producer != self._seen.producer
 
     def _state(self) -> str:
         found = transaction(self._cluster, ID)
@@ -260,7 +269,7 @@ def run_builtin(bootstrap: str, folder: Path, jars: Sequence[Path], asked: argpa
             part = int(asked.rows_per_batch * asked.dice.uniform(0.1, 0.9))
             rows = written(cluster) + part
             while written(cluster) < rows and not driver.over.is_set():
-                time.sleep(0.001)
+                time.sleep(0.002)
             killed = driver.supervisor.kill()
             if killed is not None:
                 landed += 1
