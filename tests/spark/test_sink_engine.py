@@ -11,6 +11,7 @@ import oncelog
 from oncelog.client.admin import Admin, OffsetView
 from oncelog.client.cluster import Cluster
 from oncelog.client.easy import create_topic, read_all
+from oncelog.client.faults import AuthenticationFailed
 from oncelog.client.transactional import TransactionalId, TransactionProtocol
 from oncelog.model import Producer, ProducerEpoch, TopicPartition
 from oncelog.server.main import Server
@@ -410,6 +411,19 @@ def test_source_offsets_move_on_though_nothing_is_written(engine: Engine, tmp_pa
     assert markers(engine)[TopicPartition(source, 0)] == 5
 
 
+def test_a_micro_batch_without_tasks_moves_the_source_on_once(engine: Engine, tmp_path: Path) -> None:
+    source = Engine(engine.bootstrap).name
+    engine.given["checkpointLocation"] = checkpoint(tmp_path, 0, f'{{"{source}":{{"0":5}}}}')
+    for _ in range(2):
+        with engine.driver() as driver:
+            driver.commit(Job("q1", 0), [], driver.open("q1"))
+        last = engine.open().last
+        assert last is not None
+        assert last.serial == 1
+    with pytest.raises(SinkRefused, match="no task"):
+        engine.commit(1)
+
+
 def test_no_source_offsets_if_not_wanted(engine: Engine, tmp_path: Path) -> None:
     source = Engine(engine.bootstrap).name
     engine.given["checkpointLocation"] = checkpoint(tmp_path, 0, f'{{"{source}":{{"0":5}}}}')
@@ -561,6 +575,18 @@ def test_the_output_topic_must_be_there_before_anybody_is_fenced(engine: Engine)
     del engine.given["topic"]
     engine.commit(0, engine.task(opened, 0, numbered(0, 1)))
     engine.shows(values(0, 1))
+
+
+def test_wrong_credentials_are_said_at_once(engine: Engine) -> None:
+    engine.given |= {
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.username": "ann",
+        "kafka.sasl.password": "open sesame",
+    }
+    with pytest.raises(AuthenticationFailed) as caught:
+        engine.open()
+    assert "sesame" not in str(caught.value)
 
 
 def test_a_timeout_beyond_the_broker_s_limit_is_said_so(engine: Engine) -> None:

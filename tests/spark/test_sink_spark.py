@@ -259,6 +259,17 @@ def test_foreach_batch_gives_up_when_told_to(world: World, tmp_path: Path) -> No
     assert world.seen() == []
 
 
+def test_micro_batches_without_a_row(world: World) -> None:
+    world.put(0, 10)
+    # Spark finds out that there is nothing to compute: not even a task.
+    world.run(world.foreach(world.read().where("false")))
+    offsets, marker = world.progress()
+    assert sum(offsets.values()) == 10
+    assert marker is not None
+    world.run(world.foreach(world.placed(world.read())))
+    assert world.seen() == []
+
+
 def test_update_mode_by_foreach_batch_and_not_by_append(world: World) -> None:
     world.put(0, 70)
     counts = world.read(30).groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))

@@ -243,7 +243,7 @@ class Sink:
         except BaseException:
             self._driver.abort_opened(opened)
             raise
-        self._opened = self._driver.commit(job, [pickle.loads(row[0]) for row in rows])
+        self._opened = self._driver.commit(job, [pickle.loads(row[0]) for row in rows], opened)
         self._ended = time.monotonic()
 
 

@@ -35,6 +35,7 @@ from oncelog.spark.sink_plan import (
     check_replay,
     check_reports,
     check_strangers,
+    judge,
     next_marker,
     offsets_to_commit,
 )
@@ -114,12 +115,17 @@ class SinkDriver:
 
     # End
 
-    def commit(self, job: Job, reports: Sequence[Report | None]) -> Opened | None:
+    def commit(
+        self, job: Job, reports: Sequence[Report | None], opened: Opened | None = None
+    ) -> Opened | None:
         """Everything or nothing: rows, marker and source offsets. Returns what the next micro-batch may write to without
         another InitProducerId, or None if there has to be one. Raises after it aborted; a commit in doubt is left alone.
+        `opened`: for who knows it. Then there may be no reports: a micro-batch without rows may have no tasks either.
         """
         try:
-            return self._commit(job, reports)
+            if opened is not None and not reports:
+                return self._commit(job, opened, {})
+            return self._commit(job, *check_reports(job, reports))
         except (Fenced, TransactionLost) as fault:
             raise explain(self._cluster, self.options, fault) from fault
         except BaseException as fault:
@@ -127,11 +133,10 @@ class SinkDriver:
                 self.abort(reports)
             raise
 
-    def _commit(self, job: Job, reports: Sequence[Report | None]) -> Opened | None:
-        opened, written = check_reports(job, reports)
+    def _commit(self, job: Job, opened: Opened, written: Mapping[TopicPartition, int]) -> Opened | None:
         sources = self._sources(job)
         digest = digest_of(sources) if sources else ""
-        if any(report is not None and report.verdict is Verdict.SKIP for report in reports):
+        if judge(job, opened.last, self.options) is Verdict.SKIP:
             check_replay(job, opened.last, digest)
             log.info("sink.skipped transactional_id=%s job=%s", self._id_name, job)
             return opened
