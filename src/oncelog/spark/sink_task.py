@@ -1,9 +1,10 @@
 """A task's half of the sink: writes its rows into the transaction that the driver opened, and says how many went where."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 from oncelog.client.admin import LATEST, Admin
 from oncelog.client.batch_writer import BatchWriter
@@ -31,8 +32,6 @@ from oncelog.spark.sink_plan import (
     rows_of_first_batch,
     two_writers,
 )
-
-ResultT = TypeVar("ResultT")
 
 # What a partition's second writer is answered: its sequences do not fit behind those of the first.
 OF_ANOTHER_WRITER: Final = frozenset(
@@ -172,25 +171,31 @@ class _Part:
                 sealed = self._encoders[where].add(some)
             except BadRows as fault:
                 raise SinkRefused(f"{where}: {fault}") from fault
-            for each in sealed:
-                self._guarded(lambda each=each: self._writer.write(where, each))
+            with noticing_another_writer():
+                for each in sealed:
+                    self._writer.write(where, each)
         self._written[where] += rows.num_rows
 
     def _flush(self) -> None:
         """The duplicate guard: an offset below the old end of the partition is the answer to a batch that had been there, from
         another writer with our producer and our sequences. The broker takes ours for a repetition of it and drops it.
         """
-        for where, bases in self._guarded(self._writer.flush).items():
+        with noticing_another_writer():
+            offsets = self._writer.flush()
+        for where, bases in offsets.items():
             if bases[0] < self._ends[where]:
                 raise two_writers(where, f"another that had written offset {bases[0]} before this one began")
 
-    def _guarded(self, do: Callable[[], ResultT]) -> ResultT:
-        try:
-            return do()
-        except RefusedByBroker as fault:
-            if fault.error in OF_ANOTHER_WRITER:
-                raise two_writers(None, f"another with the same sequence numbers ({fault})") from fault
-            raise
+
+@contextmanager
+def noticing_another_writer() -> Generator[None]:
+    """Sequences that do not fit are those of a partition's second writer: of ours, a batch is sealed once and sent in order."""
+    try:
+        yield
+    except RefusedByBroker as fault:
+        if fault.error in OF_ANOTHER_WRITER:
+            raise two_writers(None, f"another with the same sequence numbers ({fault})") from fault
+        raise
 
 
 def now_ms() -> int:
