@@ -77,6 +77,10 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         "transaction.late.requests.refuse": "true" if guarded else "false",
         "transaction.state.log.num.partitions": str(rng.randint(1, 2)),
         "transaction.state.log.segment.bytes": str(rng.choice([1024, 4096, 1_048_576])),
+        # Dice of its own: whether the coordinator starts from checkpoints changes nothing else of a plan.
+        "transaction.state.log.checkpoint.bytes": str(
+            Random(f"checkpoint {seed}").choice([1, 2_000, 4_194_304])
+        ),
         "offsets.topic.num.partitions": str(rng.randint(1, 2)),
         "offsets.topic.segment.bytes": str(rng.choice([1024, 4096, 1_048_576])),
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "150",
