@@ -324,6 +324,11 @@ class BrokerConfig:
         True,
         "refuse late copies of transactional requests on connections their client left (docs/decisions/0010)",
     )
+    transaction_trace_requests: int = _int(
+        64, 0, "requests of each transactional id that are kept for the inspector; 0 keeps none"
+    )
+    transaction_trace_ids: int = _int(1000, 1, "transactional ids whose requests are kept: the latest")
+    transaction_trace_bytes: int = _long(16_777_216, 1, "bytes of all kept requests together, about")
     recovery_ongoing: str = _one_of(
         "keep",
         ("keep", "abort"),

@@ -13,6 +13,7 @@ from oncelog.broker.context import CloseConnection, Context
 from oncelog.broker.counters import Rpc
 from oncelog.broker.faults import Faults
 from oncelog.broker.handlers import Api, api_of
+from oncelog.broker.ring import TRACED
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import ErrorCode, MalformedMessage, StorageFault
 from oncelog.protocol.header import RequestHeader, read_request_header, response_frame_parts
@@ -82,6 +83,8 @@ class Connection:
         self._in_burst = False
         self._ready_bytes = 0  # of large answers not yet given to the wire
         self._rpcs = broker.counters.rpcs
+        self._ring = broker.ring
+        self._peer = (peer_host, peer_port)
         self._now_ns = broker.clock.monotonic_ns
         self._clock_ns = (
             0  # when the next request of a burst is begun: one look at the clock for each, not two
@@ -195,6 +198,8 @@ class Connection:
         )
         self._count += 1
         number = self._count
+        ring = self._ring if header.api_key in TRACED else None
+        traced = None if ring is None else ring.begin(header.api_key, frame, request, self._peer, began_ns)
         handling = api.handle(request, context, broker)
         faults = broker.faults
         if faults is not None:
@@ -211,6 +216,8 @@ class Connection:
             rpc.sum_ns += took_ns
             if took_ns > rpc.max_ns:
                 rpc.max_ns = took_ns
+            if ring is not None and traced is not None:
+                ring.end(traced, took_ns, answer.parts)
             if not self._closed:
                 if not released:
                     release()

@@ -11,6 +11,7 @@ from oncelog.broker.fetch_sessions import FetchSessions
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.latecomers import Latecomers
 from oncelog.broker.producer_ids import ProducerIds
+from oncelog.broker.ring import Ring
 from oncelog.broker.topics import Topics
 from oncelog.broker.transactions import TransactionCoordinator
 from oncelog.config import BrokerConfig
@@ -67,6 +68,14 @@ class Runtime:
             self.counters,
         )
         self.latecomers = Latecomers(enabled=config.transaction_late_requests_refuse)
+        self.ring: Ring | None = None
+        if config.transaction_trace_requests:
+            self.ring = Ring(
+                clock.wall_ms,
+                ids=config.transaction_trace_ids,
+                requests=config.transaction_trace_requests,
+                limit_bytes=config.transaction_trace_bytes,
+            )
         self.faults: Faults | None = None
         self.fetch_sessions = FetchSessions(clock, chance, config.max_incremental_fetch_session_cache_slots)
         # InitProducerId 6 is unstable in Kafka 4.x: offered only to who asks for two-phase commit (TX-19).

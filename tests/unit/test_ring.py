@@ -1,0 +1,171 @@
+"""The ring of requests: bounded in ids, requests and bytes, and what is kept of a large Produce."""
+
+import pytest
+
+from oncelog.broker.ring import ENTRY_BYTES, KEPT_BYTES, SMALL_BYTES, Entry, Ring, short_request
+from oncelog.protocol.header import read_request_header, request_frame
+from oncelog.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTransaction,
+)
+from oncelog.protocol.messages.end_txn import EndTxnRequest
+from oncelog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from oncelog.protocol.primitives import Message
+from oncelog.record.batch import NewRecord, build_batch, read_header
+
+PEER = ("127.0.0.1", 1234)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ns = 0
+
+    def wall_ms(self) -> int:
+        return 1_000_000 + self.ns // 1_000_000
+
+
+def ring(
+    clock: Clock | None = None, *, ids: int = 10, requests: int = 10, limit_bytes: int = 1 << 20
+) -> Ring:
+    return Ring((clock or Clock()).wall_ms, ids=ids, requests=requests, limit_bytes=limit_bytes)
+
+
+def note(into: Ring, key: int, version: int, request: Message, began_ns: int = 0) -> Entry | None:
+    frame = bytes(request_frame(key, version, 7, "till", request)[4:])
+    return into.begin(key, frame, request, PEER, began_ns)
+
+
+def end_txn(into: Ring, transactional_id: str, began_ns: int = 0) -> Entry:
+    found = note(into, 26, 5, EndTxnRequest(transactional_id=transactional_id), began_ns)
+    assert found is not None
+    return found
+
+
+def numbers(of: Ring, transactional_id: str, after: int = -1) -> list[int]:
+    return [each.number for _, each in of.read(transactional_id, after)]
+
+
+def test_requests_of_an_id_are_kept_up_to_a_number_and_read_from_where_one_left_off() -> None:
+    kept = ring(requests=3)
+    for _ in range(5):
+        kept.end(end_txn(kept, "a"), 10, [bytearray(30)])
+    assert numbers(kept, "a") == [3, 4, 5]
+    assert numbers(kept, "a", after=4) == [5]
+    assert numbers(kept, "nobody") == []
+
+
+def test_the_id_that_was_quiet_for_longest_goes_first() -> None:
+    kept = ring(ids=2)
+    for each in ("a", "b", "a", "c"):
+        end_txn(kept, each)
+    assert (len(kept), numbers(kept, "a"), numbers(kept, "b"), numbers(kept, "c")) == (2, [1, 3], [], [4])
+
+
+def test_bytes_are_bounded_and_counted_back_whatever_ends_after_it_was_let_go() -> None:
+    kept = ring(limit_bytes=5 * (ENTRY_BYTES + 100))
+    late = end_txn(kept, "first")
+    for number in range(20):
+        kept.end(end_txn(kept, f"id-{number}"), 1, [bytearray(40)])
+        assert kept.bytes <= 5 * (ENTRY_BYTES + 100) + 40
+    kept.end(late, 1, [bytearray(40)])
+    known = [each for number in range(20) for _, each in kept.read(f"id-{number}", -1)]
+    assert kept.bytes == sum(each.size for each in known)
+    assert 2 <= len(known) <= 5
+
+
+def test_a_request_under_way_has_no_answer() -> None:
+    kept = ring()
+    under_way = end_txn(kept, "a")
+    assert (under_way.took_ns, under_way.answer) == (-1, None)
+    kept.end(under_way, 5, [])
+    assert (under_way.took_ns, under_way.answer) == (5, None)  # its connection broke
+
+
+def produce(*, partitions: int, value_bytes: int, topic: str = "out") -> ProduceRequest:
+    batches = [
+        build_batch(
+            [NewRecord(None, b"x" * value_bytes, 1, [])] * 3,
+            producer_id=7,
+            producer_epoch=2,
+            base_sequence=10 * index,
+            transactional=True,
+        )
+        for index in range(partitions)
+    ]
+    return ProduceRequest(
+        transactional_id="a",
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[
+            TopicProduceData(
+                name=topic,
+                partition_data=[
+                    PartitionProduceData(index=at, records=each) for at, each in enumerate(batches)
+                ],
+            )
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("partitions", "topic"), [(1, "out"), (1, "x" * 240 + "-" * 200), (3, "out")], ids=["one", "name", "many"]
+)
+def test_of_a_large_produce_the_headers_of_its_batches_are_left(partitions: int, topic: str) -> None:
+    kept = ring()
+    request = produce(partitions=partitions, value_bytes=2000, topic=topic)
+    entry = note(kept, 0, 9, request)
+    assert entry is not None
+    assert (len(entry.frame), entry.frame_bytes > 6000 * partitions) == (KEPT_BYTES, True)
+    short = short_request("a", entry)
+    assert short is not None
+    header = read_request_header(short)
+    read = ProduceRequest.decode(short, header.version, header.body_at)
+    assert (header.client_id, read.transactional_id, read.topic_data[0].name) == ("till", "a", topic)
+    for at, each in enumerate(read.topic_data[0].partition_data):
+        assert each.records is not None
+        head = read_header(each.records)
+        original = request.topic_data[0].partition_data[at].records
+        assert original is not None
+        assert (each.index, head.count, head.producer_id, head.base_sequence) == (at, 3, 7, 10 * at)
+        assert head.size == len(original)
+
+
+def test_a_small_produce_is_kept_as_it_came() -> None:
+    kept = ring()
+    entry = note(kept, 0, 9, produce(partitions=1, value_bytes=10))
+    assert entry is not None
+    assert len(entry.frame) == entry.frame_bytes < SMALL_BYTES
+    assert short_request("a", entry) is None
+
+
+def test_produce_without_a_transactional_id_is_nobodys() -> None:
+    assert note(ring(), 0, 9, ProduceRequest()) is None
+
+
+def test_partitions_are_added_under_the_id_of_either_form() -> None:
+    kept = ring()
+    note(kept, 24, 3, AddPartitionsToTxnRequest(v3_and_below_transactional_id="old"))
+    newer = AddPartitionsToTxnTransaction(transactional_id="new", producer_id=1, producer_epoch=0)
+    note(kept, 24, 4, AddPartitionsToTxnRequest(transactions=[newer]))
+    assert (numbers(kept, "old"), numbers(kept, "new")) == ([1], [2])
+
+
+def test_times_are_microseconds_though_the_wall_clock_has_milliseconds() -> None:
+    clock = Clock()
+    kept = ring(clock)
+    for ns in (300_000, 1_900_000, 2_050_000, 7_000_000):
+        clock.ns = ns
+        end_txn(kept, "a", began_ns=ns)
+    at = [each for each, _ in kept.read("a", -1)]
+    assert [each - at[0] for each in at] == [0, 1600, 1750, 6700]
+    assert abs(at[0] - 1_000_000_300) < 1000
+
+
+def test_a_wall_clock_that_was_set_moves_only_what_came_after() -> None:
+    clock = Clock()
+    kept = ring(clock)
+    end_txn(kept, "a", began_ns=0)
+    clock.ns = 60_000_000_000  # the wall clock alone
+    end_txn(kept, "a", began_ns=1_000_000)
+    first, second = (each for each, _ in kept.read("a", -1))
+    assert second - first == 60_000_000
