@@ -79,16 +79,14 @@ class Transactions:
         self.transactional_id = transactional_id
 
     def timeline(self, *, last: int | None = None) -> "Timeline":
-        """States, batches and markers of its transactions as the logs hold them; `last`: only so many from the end."""
+        """Requests, states, batches and markers of its transactions, as far as the broker and its logs still hold them;
+        `last`: only so many transactions from the end."""
         from oncelog.client.cluster import Cluster
-        from oncelog.inspect.replay import events, history, transactions
-        from oncelog.inspect.timeline import timeline
+        from oncelog.inspect.ask import SideDoor
+        from oncelog.inspect.trace import tell
 
         with Cluster(self._broker.bootstrap) as cluster:
-            found = transactions(self.transactional_id, history(cluster, self.transactional_id))
-            chosen = found if last is None else found[-last:]
-            told = [one for each in chosen for one in events(cluster, each)]
-        return timeline(self.transactional_id, told)
+            return tell(cluster, SideDoor(cluster), self.transactional_id, last=last).timeline
 
 
 class Broker:

@@ -50,6 +50,7 @@ PIN_KEYS = {
     "groups",
     "client_id",
     "address",
+    "last_request",
     "from_oncelog",
     "frees",
 }

@@ -36,7 +36,7 @@ def consume(options: argparse.Namespace) -> int:
             raise UsageFault("--from OFFSET makes no sense with --group: wanted earliest or latest")
         if options.isolation == "both":
             raise UsageFault("--isolation both makes no sense with --group: wanted committed or uncommitted")
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
     show = _shower(printer, options)
     with connect(options) as cluster:
         if options.group is not None:

@@ -1,12 +1,12 @@
 """`oncelog explain ERROR` and `oncelog doctor`: what an error means here, and what is wrong before there is one."""
 
 import argparse
-import time
 from dataclasses import asdict
 
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
+from oncelog.cli.watch import now_ms, watched
 from oncelog.client.faults import TimedOut, Unreachable
 from oncelog.inspect import doctor as doctoring
 from oncelog.inspect import explain as explaining
@@ -14,16 +14,16 @@ from oncelog.inspect import explain as explaining
 
 def explain(options: argparse.Namespace) -> int:
     """A cluster is asked only for a transactional id; without one the meaning is enough."""
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
     error = explaining.error_named(options.error)
     if error is None:
         raise UsageFault(
             f"wanted an error's name or number such as PRODUCER_FENCED or 90, found {options.error!r}; "
             f"of transactions: {', '.join(explaining.known())}"
         )
-    now_ms = time.time_ns() // 1_000_000
+    at_ms = now_ms()
     if options.tid is None:
-        found = explaining.explain(error, None, None, now_ms=now_ms)
+        found = explaining.explain(error, None, None, now_ms=at_ms)
     else:
         with connect(options) as cluster:
             try:
@@ -31,7 +31,7 @@ def explain(options: argparse.Namespace) -> int:
             except (Unreachable, TimedOut) as fault:
                 printer.note(f"oncelog: {fault}")
                 return Exit.UNREACHABLE
-            found = explaining.explain(error, cluster, options.tid, now_ms=now_ms)
+            found = explaining.explain(error, cluster, options.tid, now_ms=at_ms)
     if options.json:
         printer.value(asdict(found))
         return Exit.FINE
@@ -48,9 +48,13 @@ def explain(options: argparse.Namespace) -> int:
 
 def doctor(options: argparse.Namespace) -> int:
     """Exit code 1 if a check found something bad."""
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
+    return watched(options, printer, lambda: _examine(options, printer))
+
+
+def _examine(options: argparse.Namespace, printer: Printer) -> int:
     with connect(options) as cluster:
-        found = doctoring.examine(cluster, now_ms=time.time_ns() // 1_000_000)
+        found = doctoring.examine(cluster, now_ms=now_ms())
     printer.rows([asdict(each) for each in found], ["check", "verdict", "found"])
     if not options.json:
         for each in found:

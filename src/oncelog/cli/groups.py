@@ -8,6 +8,7 @@ from typing import Any
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
+from oncelog.cli.watch import watched
 from oncelog.client.admin import LATEST, Admin, OffsetView
 from oncelog.client.faults import RefusedByBroker
 from oncelog.errors import ErrorCode
@@ -16,14 +17,23 @@ from oncelog.model import TopicPartition
 
 
 def ls(options: argparse.Namespace) -> int:
-    with connect(options) as cluster:
-        rows = [asdict(each) for each in Admin(cluster).list_groups()]
-    Printer(as_json=options.json).rows(rows, ["group", "type", "state", "protocol_type"])
-    return Exit.FINE
+    printer = Printer.of(options)
+
+    def once() -> int:
+        with connect(options) as cluster:
+            rows = [asdict(each) for each in Admin(cluster).list_groups()]
+        printer.rows(rows, ["group", "type", "state", "protocol_type"])
+        return Exit.FINE
+
+    return watched(options, printer, once)
 
 
 def describe(options: argparse.Namespace) -> int:
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
+    return watched(options, printer, lambda: _describe_once(options, printer))
+
+
+def _describe_once(options: argparse.Namespace, printer: Printer) -> int:
     with connect(options) as cluster:
         admin = Admin(cluster)
         views = [_describe(admin, group) for group in options.group]
@@ -108,7 +118,7 @@ def rm(options: argparse.Namespace) -> int:
         admin = Admin(cluster)
         for group in options.group:
             admin.delete_group(group)
-    Printer(as_json=options.json).rows(
+    Printer.of(options).rows(
         [{"group": each, "deleted": True} for each in options.group], ["group", "deleted"]
     )
     return Exit.FINE

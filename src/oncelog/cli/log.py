@@ -14,7 +14,7 @@ COLUMNS = "base_offset last_offset count producer_id producer_epoch base_sequenc
 
 def dump_log(options: argparse.Namespace) -> int:
     """Exit code 1 if a batch does not match its CRC or bytes follow the last whole one."""
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
     bad = False
     for path in _files(options):
         if not options.json:

@@ -12,6 +12,7 @@ from oncelog.client.faults import ClientFault, RefusedByBroker, TimedOut, Unreac
 from oncelog.errors import OncelogError
 
 BOOTSTRAP: Final = "127.0.0.1:9092"
+OUTPUTS: Final = ("table", "json", "jsonl")
 EXITS: Final = """exit codes: 0 fine, 1 the asked-for condition is bad, 2 usage, 3 cannot reach the broker,
 4 refused by the broker (its error name is on stderr and in the JSON), 5 timed out, 130 interrupted"""
 
@@ -41,7 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     doctor = commands.add_parser("doctor", help="look a cluster over for what goes wrong with transactions")
     doctor.description = "Exit code 1 if something bad was found."
-    _broker_command(doctor, "oncelog.cli.explain:doctor")
+    _watched_command(doctor, "oncelog.cli.explain:doctor")
     _ui(commands.add_parser("ui", help="the inspector's page, for any Kafka"))
     _sim(commands.add_parser("sim", help="run the simulator: the broker under faults that a seed decides"))
     _bench(commands.add_parser("bench", help="measure what exactly-once costs on this machine"))
@@ -90,7 +91,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
 
 def _topics(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="VERB", dest="verb", required=True)
-    ls = _broker_command(verbs.add_parser("ls", help="list topics"), "oncelog.cli.topics:ls")
+    ls = _watched_command(verbs.add_parser("ls", help="list topics"), "oncelog.cli.topics:ls")
     ls.add_argument("--internal", action="store_true", help="also __consumer_offsets and its like")
     new = _broker_command(verbs.add_parser("new", help="create topics"), "oncelog.cli.topics:new")
     new.add_argument("topic", metavar="TOPIC", nargs="+")
@@ -103,7 +104,7 @@ def _topics(parser: argparse.ArgumentParser) -> None:
         verbs.add_parser("rm", help="delete topics with all their records"), "oncelog.cli.topics:rm"
     )
     rm.add_argument("topic", metavar="TOPIC", nargs="+")
-    describe = _broker_command(
+    describe = _watched_command(
         verbs.add_parser("describe", help="partitions, offsets, settings"), "oncelog.cli.topics:describe"
     )
     describe.add_argument("topic", metavar="TOPIC", nargs="+")
@@ -168,8 +169,8 @@ def _consume(parser: argparse.ArgumentParser) -> None:
 
 def _groups(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="VERB", dest="verb", required=True)
-    _broker_command(verbs.add_parser("ls", help="list groups"), "oncelog.cli.groups:ls")
-    describe = _broker_command(
+    _watched_command(verbs.add_parser("ls", help="list groups"), "oncelog.cli.groups:ls")
+    describe = _watched_command(
         verbs.add_parser("describe", help="members, offsets and lag"), "oncelog.cli.groups:describe"
     )
     describe.add_argument("group", metavar="GROUP", nargs="+")
@@ -195,11 +196,19 @@ def _txn(parser: argparse.ArgumentParser) -> None:
     stuck.description = "Every partition whose read_committed readers wait: for whom, since when. Exit code 1 if there is one."
     _watched_command(stuck, "oncelog.cli.txn:stuck")
     trace = verbs.add_parser("trace", help="every request of a transactional id, as it was on the wire")
+    trace.description = (
+        "Requests, states and markers: as an oncelog broker keeps them, or a tap before any other Kafka. "
+        "Exit code 1 if nothing is known of the id."
+    )
+    _broker_command(trace, "oncelog.cli.txn:trace")
     trace.add_argument("transactional_id", metavar="TRANSACTIONAL_ID")
-    trace.add_argument("--record", metavar="FILE", required=True, help="what `oncelog tap --record` wrote")
+    trace.add_argument(
+        "--record", metavar="FILE", help="what `oncelog tap --record` wrote, instead of the broker's own"
+    )
     trace.add_argument("--last", type=_positive, metavar="N", help="only the last so many transactions")
-    trace.add_argument("--json", action="store_true", help="print JSON")
-    trace.set_defaults(run="oncelog.cli.txn:trace")
+    trace.add_argument(
+        "--follow", action="store_true", help="each request when it is answered, until an interrupt"
+    )
     replay = verbs.add_parser(
         "replay", help="rebuild a past transaction from the logs: states, batches, markers"
     )
@@ -231,8 +240,7 @@ def _log(parser: argparse.ArgumentParser) -> None:
         "--offset", type=_not_negative, metavar="N", help="only the batch that holds this offset"
     )
     dump.add_argument("--hex", action="store_true", help="every byte with its meaning")
-    dump.add_argument("--json", action="store_true", help="print JSON, one document a batch or file")
-    dump.set_defaults(run="oncelog.cli.log:dump_log")
+    _output(dump, "oncelog.cli.log:dump_log")
 
 
 def _tap(parser: argparse.ArgumentParser) -> None:
@@ -246,8 +254,7 @@ def _tap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", metavar="FILE", help="append every event to this file, one line of JSON each"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON lines")
-    parser.set_defaults(run="oncelog.cli.tap:tap")
+    _output(parser, "oncelog.cli.tap:tap")
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
@@ -383,7 +390,18 @@ def _broker_command(
     parser.add_argument(
         "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="for each answer; default 30"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    return _output(parser, run)
+
+
+def _output(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:
+    """How the answer is printed: decided in `main`, where the environment is asked too."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=OUTPUTS,
+        help="default $ONCELOG_OUTPUT or table; jsonl is one line of JSON a row",
+    )
+    parser.add_argument("--json", action="store_true", help="the same as --output json")
     parser.set_defaults(run=run)
     return parser
 
@@ -430,6 +448,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = argparse.Namespace(json=False)
     try:
         build_parser().parse_args(argv, namespace=options)
+        _choose_output(options)
         module, _, function = options.run.partition(":")
         run: Callable[[Any], int] = getattr(importlib.import_module(module), function)
         status = run(options)
@@ -458,12 +477,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.FINE
 
 
+def _choose_output(options: argparse.Namespace) -> None:
+    """--output, --json, then the environment."""
+    if "output" not in options:  # of commands that print something else
+        options.output = "json" if options.json else "table"
+        return
+    if options.output is None:
+        given = os.environ.get("ONCELOG_OUTPUT", "table")
+        if given not in OUTPUTS:
+            raise UsageFault(f"ONCELOG_OUTPUT: wanted {', '.join(OUTPUTS)}, found {given!r}")
+        options.output = "json" if options.json else given
+    options.json = options.output != "table"
+
+
 def _complain(
     options: Any, status: Exit, message: str, name: str | None = None, code: int | None = None
 ) -> int:
     from oncelog.cli.output import Printer
 
-    printer = Printer(as_json=options.json)
+    printer = Printer(as_json=options.json)  # an error is one document, however rows are printed
     for line in message.splitlines():
         printer.note(line if line.startswith("usage:") else f"oncelog: {line}")
     if options.json:

@@ -1,12 +1,13 @@
 """One value, three faces: a table on a terminal, TSV in a pipe, JSON when asked. Data is printed without its teeth (T29)."""
 
+import argparse
 import json
 import os
 import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast
 
 _ESCAPES: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor moves
@@ -45,16 +46,29 @@ def width(text: str) -> int:
 class Printer:
     """Where answers go. Progress and complaints go to stderr, always."""
 
-    def __init__(self, *, as_json: bool, out: TextIO | None = None, err: TextIO | None = None) -> None:
+    def __init__(
+        self, *, as_json: bool, lines: bool = False, out: TextIO | None = None, err: TextIO | None = None
+    ) -> None:
+        """`lines`: JSON in lines, one for each element of a list."""
         self.as_json = as_json
+        self._lines = lines
         self._out = sys.stdout if out is None else out
         self._err = sys.stderr if err is None else err
         self.is_table = not as_json and self._out.isatty()
         self._bold = self.is_table and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> "Printer":
+        """By `--output`."""
+        return cls(as_json=options.json, lines=options.output == "jsonl")
+
     def value(self, value: Any) -> None:
-        """One JSON document."""
-        self.line(json.dumps(value))
+        """One JSON document; with `lines` one for each element of a list."""
+        if self._lines and isinstance(value, list):
+            for each in cast(list[Any], value):
+                self.line(json.dumps(each))
+        else:
+            self.line(json.dumps(value))
 
     def line(self, text: str) -> None:
         self._out.write(text + "\n")

@@ -17,7 +17,7 @@ LINE_LIMIT_BYTES = 64 * 1024 * 1024
 
 
 def produce(options: argparse.Namespace) -> int:
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
     separator = None if options.key_separator is None else options.key_separator.encode()
     if separator == b"":
         raise UsageFault("--key-separator: wanted some text, found ''")

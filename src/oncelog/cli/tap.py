@@ -18,7 +18,7 @@ from oncelog.inspect.timeline import timeline
 
 def tap(options: argparse.Namespace) -> int:
     """Until SIGINT or SIGTERM. Prints one line when clients may come, then one line an event."""
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
     listen, upstream = _address("--listen", options.listen), _address("--upstream", options.upstream)
     with contextlib.ExitStack() as files:
         record: TextIO | None = None

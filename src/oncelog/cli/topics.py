@@ -6,6 +6,7 @@ from typing import Any
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
+from oncelog.cli.watch import watched
 from oncelog.client.admin import BROKER_DEFAULT, EARLIEST, LATEST, Admin, ConfigSource
 from oncelog.client.cluster import TopicView
 from oncelog.client.faults import RefusedByBroker
@@ -14,10 +15,15 @@ from oncelog.model import Isolation
 
 
 def ls(options: argparse.Namespace) -> int:
-    with connect(options) as cluster:
-        rows = [_row(each) for each in Admin(cluster).list_topics(internal=options.internal)]
-    Printer(as_json=options.json).rows(rows, ["topic", "partitions", "internal"])
-    return Exit.FINE
+    printer = Printer.of(options)
+
+    def once() -> int:
+        with connect(options) as cluster:
+            rows = [_row(each) for each in Admin(cluster).list_topics(internal=options.internal)]
+        printer.rows(rows, ["topic", "partitions", "internal"])
+        return Exit.FINE
+
+    return watched(options, printer, once)
 
 
 def new(options: argparse.Namespace) -> int:
@@ -35,7 +41,7 @@ def new(options: argparse.Namespace) -> int:
                     raise
                 created = False
             rows.append({**_row(admin.describe_topic(name)), "created": created})
-    Printer(as_json=options.json).rows(rows, ["topic", "partitions", "created"])
+    Printer.of(options).rows(rows, ["topic", "partitions", "created"])
     return Exit.FINE
 
 
@@ -44,7 +50,7 @@ def rm(options: argparse.Namespace) -> int:
         admin = Admin(cluster)
         for name in options.topic:
             admin.delete_topic(name)
-    Printer(as_json=options.json).rows(
+    Printer.of(options).rows(
         [{"topic": name, "deleted": True} for name in options.topic], ["topic", "deleted"]
     )
     return Exit.FINE
@@ -52,7 +58,11 @@ def rm(options: argparse.Namespace) -> int:
 
 def describe(options: argparse.Namespace) -> int:
     """Offsets as the broker reports them: the high watermark, and the last stable offset that read_committed sees."""
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
+    return watched(options, printer, lambda: _describe_once(options, printer))
+
+
+def _describe_once(options: argparse.Namespace, printer: Printer) -> int:
     with connect(options) as cluster:
         admin = Admin(cluster)
         views = [_describe(admin, name) for name in options.topic]

@@ -11,28 +11,31 @@ from typing import Any, Final
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
+from oncelog.cli.watch import age, now_ms, watched
 from oncelog.client.faults import RefusedByBroker
 from oncelog.errors import ErrorCode
 from oncelog.inspect import abort as aborting
 from oncelog.inspect import replay as replaying
+from oncelog.inspect import trace as tracing
 from oncelog.inspect import views
 from oncelog.inspect.ask import SideDoor
-from oncelog.inspect.events import from_line
-from oncelog.inspect.timeline import timeline
+from oncelog.inspect.events import UNDER_WAY, Event, from_line
+from oncelog.inspect.timeline import Timeline, row, timeline
 from oncelog.model import TopicPartition
 
 NEEDS_ONCELOG: Final = "n/a (needs oncelog broker)"
+FOLLOW_S: Final = 0.2
 
 
 def ls(options: argparse.Namespace) -> int:
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
 
     def once() -> int:
         with connect(options) as cluster:
             try:
                 found = views.rows(
                     cluster,
-                    now_ms=_now(),
+                    now_ms=now_ms(),
                     states=options.state or (),
                     longer_than_ms=-1 if options.longer_than is None else int(options.longer_than * 1000),
                     match=options.match,
@@ -41,8 +44,8 @@ def ls(options: argparse.Namespace) -> int:
                 raise UsageFault(f"--state: {fault}") from None
         rows = [asdict(each) for each in found]
         if not options.json:
-            for row in rows:
-                row |= {"age": age(row["age_ms"]), "time_left": age(row["time_left_ms"])}
+            for each in rows:
+                each |= {"age": age(each["age_ms"]), "time_left": age(each["time_left_ms"])}
         columns = (
             "transactional_id state producer_id producer_epoch age time_left partitions coordinator".split()
         )
@@ -53,11 +56,11 @@ def ls(options: argparse.Namespace) -> int:
 
 
 def show(options: argparse.Namespace) -> int:
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
 
     def once() -> int:
         with connect(options) as cluster:
-            found = views.transaction(cluster, SideDoor(cluster), options.transactional_id, now_ms=_now())
+            found = views.transaction(cluster, SideDoor(cluster), options.transactional_id, now_ms=now_ms())
         if found is None:
             printer.note(
                 f"oncelog: transactional id {options.transactional_id!r}: its coordinator does not know it"
@@ -77,6 +80,7 @@ def show(options: argparse.Namespace) -> int:
             "times out in": age(found.time_left_ms),
             "coordinator": found.coordinator,
             "epoch bumped by": _bump(found),
+            "last request": last_request(found.last_request, found.from_oncelog),
         }
         printer.rows([{"what": name, "value": value} for name, value in facts.items()], ["what", "value"])
         if found.partitions:
@@ -94,16 +98,26 @@ def _bump(found: views.TransactionView) -> str:
     if found.bump is None:
         return "never bumped"
     by = f" {found.bump.client_id} at {found.bump.address}" if found.bump.client_id is not None else ""
-    return f"{found.bump.cause}{by}, {age(max(_now() - found.bump.at_ms, 0))} ago, to {found.bump.producer_epoch}"
+    return f"{found.bump.cause}{by}, {age(max(now_ms() - found.bump.at_ms, 0))} ago, to {found.bump.producer_epoch}"
+
+
+def last_request(found: views.LastRequest | None, from_oncelog: bool) -> str:
+    """What the client asked last, and whether it still waits for the answer."""
+    if not from_oncelog:
+        return NEEDS_ONCELOG
+    if found is None:
+        return "none is kept"
+    answer = "" if found.error == "NONE" else f", {found.error}"
+    return f"{found.name} {age(found.ago_ms)} ago by {found.client_id} at {found.address}{answer}"
 
 
 def stuck(options: argparse.Namespace) -> int:
     """Exit code 1 if any partition is held."""
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
 
     def once() -> int:
         with connect(options) as cluster:
-            found = views.pins(cluster, SideDoor(cluster), now_ms=_now())
+            found = views.pins(cluster, SideDoor(cluster), now_ms=now_ms())
         if options.json:
             printer.value([asdict(each) for each in found])
             return Exit.BAD if found else Exit.FINE
@@ -145,6 +159,8 @@ def _story(pin: views.Pin) -> str:
         who = "its client is not known"
     else:
         who = f"opened by {pin.client_id} at {pin.address}"
+        if pin.last_request is not None:
+            who += f", last request {last_request(pin.last_request, pin.from_oncelog)}"
     if pin.kind == "hanging":
         fate = "no coordinator will end it"
     elif pin.time_left_ms is None:
@@ -154,9 +170,58 @@ def _story(pin: views.Pin) -> str:
     return f"{where}: {who}; {fate}; to do it now: {pin.frees}"
 
 
+COLUMNS: Final = "time lane what took bytes error more".split()
+
+
 def trace(options: argparse.Namespace) -> int:
     """Exit code 1 if nothing is known of the id."""
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
+    if options.record is not None:
+        if options.follow:
+            raise UsageFault("--follow asks the broker: of a tap's record, follow what `oncelog tap` prints")
+        return _traced(options, printer, _recorded(options))
+    with connect(options) as cluster:
+        door = SideDoor(cluster)
+        if not options.follow:
+            told = tracing.tell(cluster, door, options.transactional_id, last=options.last)
+            if told.source == tracing.FROM_LOGS:
+                printer.note(
+                    "no requests: " + ("the broker kept none of this id" if door.is_there else NEEDS_ONCELOG)
+                )
+            return _traced(options, printer, told.timeline)
+        return _followed(
+            printer, lambda after: tracing.requests(cluster, door, options.transactional_id, after)
+        )
+
+
+def _followed(
+    printer: Printer,
+    ask: Callable[[int], list[tuple[int, Event]] | None],
+) -> int:
+    """Each request once, when it is answered: those under way are asked for again."""
+    after, begin_us = -1, -1
+    told: set[int] = set()
+    while True:
+        found = ask(after)
+        if found is None:
+            raise UsageFault(f"--follow: {NEEDS_ONCELOG}, with transaction.trace.requests above 0")
+        for number, event in found:
+            if event.error == UNDER_WAY or number in told:
+                continue
+            told.add(number)
+            begin_us = event.at_us if begin_us < 0 else begin_us
+            if printer.as_json:
+                printer.value(asdict(event))
+            else:
+                printer.row(row(event, begin_us))
+        printer.flush()
+        waiting = [number for number, event in found if event.error == UNDER_WAY]
+        after = min(waiting) - 1 if waiting else max((number for number, _ in found), default=after)
+        told = {number for number in told if number > after}
+        time.sleep(FOLLOW_S)
+
+
+def _recorded(options: argparse.Namespace) -> Timeline:
     path = Path(options.record)
     try:
         with path.open(encoding="utf-8") as lines:
@@ -165,19 +230,25 @@ def trace(options: argparse.Namespace) -> int:
         raise UsageFault(f"--record: {path}: {fault.strerror}") from None
     except ValueError as fault:
         raise UsageFault(f"--record: {path}: {fault}") from None
-    found = timeline(options.transactional_id, events, last=options.last)
-    if options.json:
+    return timeline(options.transactional_id, events, last=options.last)
+
+
+def _traced(options: argparse.Namespace, printer: Printer, found: Timeline) -> int:
+    if printer.as_json:
         printer.value([asdict(each) for each in found.events])
     else:
-        columns = "time lane what took bytes error more".split()
-        printer.rows([dict(zip(columns, row, strict=True)) for row in found.text()], columns)
+        _print_timeline(printer, found)
     if not found.events:
         printer.note(f"oncelog: nothing is known of transactional id {options.transactional_id!r}")
     return Exit.FINE if found.events else Exit.BAD
 
 
+def _print_timeline(printer: Printer, found: Timeline) -> None:
+    printer.rows([dict(zip(COLUMNS, each, strict=True)) for each in found.text()], COLUMNS)
+
+
 def abort(options: argparse.Namespace) -> int:
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
     with connect(options) as cluster:
         try:
             if options.transactional_id is not None and options.partition is None:
@@ -206,11 +277,11 @@ def abort(options: argparse.Namespace) -> int:
             printer.note("oncelog: nothing was done; --yes aborts without asking")
             return Exit.BAD
         aborting.carry_out(cluster, plan)
-    row = {"aborted": True, **asdict(plan)}
+    done = {"aborted": True, **asdict(plan)}
     if options.json:
-        printer.value(row)
+        printer.value(done)
     else:
-        printer.rows([row], ["transactional_id", "producer_id", "producer_epoch", "aborted"])
+        printer.rows([done], ["transactional_id", "producer_id", "producer_epoch", "aborted"])
     return Exit.FINE
 
 
@@ -229,40 +300,9 @@ def partition_named(text: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], int]) -> int:
-    """Once, or again and again with --watch until an interrupt."""
-    if options.watch is None:
-        return once()
-    while True:
-        if printer.is_table:
-            printer.line("\x1b[2J\x1b[H")
-        once()
-        printer.flush()
-        time.sleep(options.watch)
-
-
-def age(ms: int | None) -> str:
-    """A length of time as people say it."""
-    if ms is None:
-        return "-"
-    if ms < 0:
-        return f"-{age(-ms)}"
-    if ms < 1000:
-        return f"{ms} ms"
-    seconds = ms // 1000
-    if seconds < 60:
-        return f"{seconds} s"
-    hours, rest = divmod(seconds, 3600)
-    return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def replay(options: argparse.Namespace) -> int:
     """Exit code 1 if the log holds nothing of the id."""
-    printer = Printer(as_json=options.json)
+    printer = Printer.of(options)
     with connect(options) as cluster:
         try:
             states = replaying.history(cluster, options.transactional_id)
@@ -283,13 +323,11 @@ def replay(options: argparse.Namespace) -> int:
     if options.json:
         printer.value([{**asdict(each), "events": [asdict(one) for one in events]} for each, events in told])
         return Exit.FINE
-    columns = "time lane what took bytes error more".split()
     for each, events in told:
         end = "" if each.ended_ms is None else f", {age(each.ended_ms - each.began_ms)} long"
         printer.note(
             f"transaction {each.number} of {len(found)} of {each.transactional_id}: {each.outcome}{end}, "
             f"state records {each.states[0].offset} to {each.states[-1].offset}"
         )
-        rows = timeline(each.transactional_id, events).text()
-        printer.rows([dict(zip(columns, row, strict=True)) for row in rows], columns)
+        _print_timeline(printer, timeline(each.transactional_id, events))
     return Exit.FINE

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from oncelog.client.admin import EARLIEST, LATEST, Admin
 from oncelog.client.cluster import TRANSACTION, Cluster
@@ -10,20 +10,23 @@ from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable, Unsupp
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
 from oncelog.model import Isolation, Producer, ProducerEpoch, ProducerId, TopicPartition
-from oncelog.protocol.messages.describe_oncelog import DescribeOncelogRequest, DescribeOncelogResponse
+from oncelog.protocol.messages.describe_oncelog import DescribeOncelogRequest, DescribeOncelogResponse, Times
 from oncelog.protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     TopicRequest,
 )
+from oncelog.protocol.messages.describe_trace import DescribeTraceRequest, DescribeTraceResponse
 from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
 from oncelog.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from oncelog.protocol.primitives import Message
 
 LIST_TRANSACTIONS: Final = 66
 DESCRIBE_AT_ONCE: Final = 500  # transactional ids in one DescribeTransactions
+AnswerT = TypeVar("AnswerT", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,22 +229,32 @@ class SideDoor:
         answer = self._ask(())
         return None if answer is None else {each.name: each.value for each in answer.counters}
 
+    def times(self) -> Mapping[str, Times] | None:
+        """How long things took, by name: buckets of powers of two nanoseconds."""
+        answer = self._ask(())
+        return None if answer is None else {each.name: each for each in answer.times}
+
+    def trace(self, transactional_id: str, after: int = -1) -> DescribeTraceResponse | None:
+        """The last requests of an id, from the one after number `after` on."""
+        request = DescribeTraceRequest(transactional_id=transactional_id, after=after)
+        return self._send(request, DescribeTraceResponse, 0) if self.is_there else None
+
     def _ask(self, transactional_ids: Sequence[str]) -> DescribeOncelogResponse | None:
         if self._is_there is False:
             return None
+        request = DescribeOncelogRequest(transactional_ids=list(transactional_ids))
+        answer = self._send(request, DescribeOncelogResponse, 1)
+        self._is_there = answer is not None
+        return answer
+
+    def _send(self, request: Message, wanted: type[AnswerT], version: int) -> AnswerT | None:
+        """None: the broker closed the connection, which is how Apache Kafka answers an unknown API key (API-1)."""
         known = self._cluster.any()
-        # A connection of its own: Apache Kafka answers an unknown API key by closing it (API-1).
+        if self._is_there:
+            return known.send(request, wanted, version)
         with Connection(known.address, client_id=known.client_id, timeout_ms=known.timeout_ms) as door:
             try:
-                answer = door.send(
-                    DescribeOncelogRequest(transactional_ids=list(transactional_ids)),
-                    DescribeOncelogResponse,
-                    version=0,
-                )
-                demand(answer.error_code, "DescribeOncelog", str(door))
+                return door.send(request, wanted, version)
             except (Unreachable, TimedOut, RefusedByBroker):
                 self._cluster.any()  # raises if the broker itself is gone
-                self._is_there = False
                 return None
-        self._is_there = True
-        return answer

@@ -11,7 +11,8 @@ from typing import Any, Final
 from oncelog.client.faults import error_name
 from oncelog.errors import CorruptBatch, MalformedMessage
 from oncelog.protocol.apis import APIS
-from oncelog.protocol.header import read_request_header, read_response_header
+from oncelog.protocol.header import RequestHeader, read_request_header, read_response_header
+from oncelog.protocol.messages.describe_trace import TracedRequest
 from oncelog.record.batch import read_header
 
 PRODUCE: Final = 0
@@ -24,6 +25,8 @@ TXN_OFFSET_COMMIT: Final = 28
 TRACED: Final = frozenset(
     {PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, TXN_OFFSET_COMMIT}
 )
+NO_ANSWER: Final = "no answer"
+UNDER_WAY: Final = "under way"
 KEPT_BYTES: Final = 1024  # of a request and of its answer: more of a Produce is its records
 
 
@@ -73,24 +76,17 @@ def events_of_exchange(
     A message that cannot be read gives none: a tap must not fall over what it only watches.
     """
     try:
-        header = read_request_header(request)
-        api = APIS.get(header.api_key)
-        if api is None or header.api_key not in TRACED or not api.supports(header.version):
-            return
-        asked: Any = api.request_class().decode(request, header.version, header.body_at)
-        told: Any = None
-        if response:
-            _, at = read_response_header(response, header.api_key, header.version)
-            told = api.response_class().decode(response, header.version, at)
+        header, name, asked = _asked(request)
+        told = _told(header, response) if response else None
     except MalformedMessage:
         return
     frame = Event(
         at_us=at_us,
         kind="rpc",
         transactional_id="",
-        name=api.name,
+        name=name,
         took_us=took_us,
-        error="NONE" if told is not None else "no answer",
+        error="NONE" if told is not None else NO_ANSWER,
         version=header.version,
         client_id=header.client_id,
         address=address,
@@ -100,6 +96,50 @@ def events_of_exchange(
         response_bytes=len(response or b""),
     )
     yield from _READ[header.api_key](frame, asked, told)
+
+
+def traced_events(found: TracedRequest, transactional_id: str) -> Iterator[Event]:
+    """The events in one request of a broker's ring. What is too large to be kept is told by its name and its sizes."""
+    header = read_request_header(found.request)
+    frame = Event(
+        at_us=found.at_us,
+        kind="rpc",
+        transactional_id=transactional_id,
+        name=APIS[header.api_key].name,
+        took_us=None if found.took_us < 0 else found.took_us,
+        version=header.version,
+        client_id=header.client_id,
+        address=f"{found.client_host}:{found.client_port}",
+        request=bytes(found.request).hex(),
+        request_bytes=found.request_bytes,
+        response=bytes(found.response or b"").hex(),
+        response_bytes=found.response_bytes,
+    )
+    told: Any = None
+    if found.response is None:
+        frame = replace(frame, error=UNDER_WAY if found.took_us < 0 else NO_ANSWER)
+    elif found.response_bytes == len(found.response):
+        told = _told(header, bytes(found.response))
+    readable = found.request if found.short_request is None else found.short_request
+    if found.short_request is None and found.request_bytes > len(found.request):
+        yield replace(frame, said="too large to be kept")
+        return
+    _, _, asked = _asked(bytes(readable))
+    yield from _READ[header.api_key](frame, asked, told)
+
+
+def _asked(request: bytes) -> tuple[RequestHeader, str, Any]:
+    """Raises MalformedMessage too for a request that belongs to no transaction."""
+    header = read_request_header(request)
+    api = APIS.get(header.api_key)
+    if api is None or header.api_key not in TRACED or not api.supports(header.version):
+        raise MalformedMessage(f"API key {header.api_key} version {header.version} is not traced")
+    return header, api.name, api.request_class().decode(request, header.version, header.body_at)
+
+
+def _told(header: RequestHeader, response: bytes) -> Any:
+    _, at = read_response_header(response, header.api_key, header.version)
+    return APIS[header.api_key].response_class().decode(response, header.version, at)
 
 
 def _produce(frame: Event, asked: Any, told: Any) -> Iterator[Event]:
@@ -128,7 +168,7 @@ def _produce(frame: Event, asked: Any, told: Any) -> Iterator[Event]:
                     name,
                     each.index,
                     error="NONE" if answer is None else error_name(answer.error_code),
-                    bytes=len(records),
+                    bytes=len(records) if head is None else head.size,  # a ring keeps no more than its header
                     count=None if head is None else head.count,
                     base_sequence=None if head is None else head.base_sequence,
                     base_offset=None if answer is None or answer.base_offset < 0 else answer.base_offset,

@@ -11,8 +11,9 @@ from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
 from oncelog.errors import ErrorCode
-from oncelog.inspect import ask
+from oncelog.inspect import ask, trace
 from oncelog.inspect.ask import Cause, Described, SideDoor
+from oncelog.inspect.events import Event
 
 POSSIBLE: Final = "possible"
 CONFIRMED: Final = "confirmed"
@@ -199,6 +200,7 @@ def explain(
     )
     found: Described | None = None
     bump: Cause | None = None
+    refused: Refused | None = None
     from_oncelog: bool | None = None
     timeout_limit: int | None = None
     if cluster is not None:
@@ -208,8 +210,19 @@ def explain(
         if transactional_id is not None:
             found = ask.describe_transaction(cluster, transactional_id)
             bump = (door.causes([transactional_id]) or {}).get(transactional_id)
+            refused = _refused(cluster, door, transactional_id, error.name)
     causes = tuple(
-        _weigh(each, found, bump, transactional_id, cluster is not None, from_oncelog, timeout_limit, now_ms)
+        _weigh(
+            each,
+            found,
+            bump,
+            refused,
+            transactional_id,
+            cluster is not None,
+            from_oncelog,
+            timeout_limit,
+            now_ms,
+        )
         for each in meaning.reasons
     )
     order = {CONFIRMED: 0, POSSIBLE: 1, EXCLUDED: 2}
@@ -228,6 +241,7 @@ def _weigh(
     reason: Reason,
     found: Described | None,
     bump: Cause | None,
+    refused: "Refused | None",
     transactional_id: str | None,
     asked: bool,
     from_oncelog: bool | None,
@@ -254,13 +268,17 @@ def _weigh(
         verdict = CONFIRMED if ending else POSSIBLE
         evidence = f"its state is {found.state} now"
     elif reason in (NEW_INSTANCE, TIMED_OUT, ADMIN):
-        verdict, evidence = _by_bump(reason, bump, from_oncelog, now_ms)
+        verdict, evidence = _by_bump(reason, bump, refused, from_oncelog, now_ms)
+    elif refused is not None:
+        verdict, evidence = _by_request(reason, found, bump, refused, now_ms)
     else:
         evidence = f"its state is {found.state}, its producer {found.producer}"
     return Weighed(reason.name, verdict, reason.text, evidence, reason.do)
 
 
-def _by_bump(reason: Reason, bump: Cause | None, from_oncelog: bool | None, now_ms: int) -> tuple[str, str]:
+def _by_bump(
+    reason: Reason, bump: Cause | None, refused: "Refused | None", from_oncelog: bool | None, now_ms: int
+) -> tuple[str, str]:
     """Only oncelog keeps why an epoch was bumped; without it every cause stays possible."""
     if not from_oncelog:
         return POSSIBLE, "not kept by this broker (needs oncelog broker)"
@@ -269,7 +287,63 @@ def _by_bump(reason: Reason, bump: Cause | None, from_oncelog: bool | None, now_
     ago = max(now_ms - bump.at_ms, 0) // 1000
     who = f" by {bump.client_id} at {bump.address}" if bump.client_id is not None else ""
     evidence = f"last bump: {bump.cause}{who}, {ago} s ago, to epoch {bump.producer_epoch}"
+    if refused is not None and refused.epoch is not None and refused.epoch >= bump.producer_epoch:
+        return EXCLUDED, f"{evidence}; {refused.said(now_ms)} is not from before that"
     return (CONFIRMED if bump.cause == reason.name else EXCLUDED), evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The newest request that got the error, and what had been answered well before it, as the broker keeps them."""
+
+    event: Event
+    before: Event | None
+
+    @property
+    def epoch(self) -> int | None:
+        return self.event.producer_epoch
+
+    def said(self, now_ms: int) -> str:
+        event = self.event
+        ago = max(now_ms - event.at_us // 1000, 0) // 1000
+        words = f" {event.said.split(',')[0]}" if event.name == "EndTxn" else ""
+        return (
+            f"{event.name}{words} with epoch {event.producer_epoch}, {ago} s ago by {event.client_id} "
+            f"at {event.address}"
+        )
+
+
+def _refused(cluster: Cluster, door: SideDoor, transactional_id: str, error: str) -> Refused | None:
+    kept = [event for _, event in trace.requests(cluster, door, transactional_id) or ()]
+    at = next((at for at in range(len(kept) - 1, -1, -1) if kept[at].error == error), None)
+    if at is None:
+        return None
+    return Refused(kept[at], next((each for each in reversed(kept[:at]) if each.error == "NONE"), None))
+
+
+def _by_request(
+    reason: Reason, found: Described, bump: Cause | None, refused: Refused, now_ms: int
+) -> tuple[str, str]:
+    """What the refused request itself tells."""
+    said = refused.said(now_ms)
+    if reason is OLD_EPOCH and refused.epoch is not None:
+        if bump is not None and refused.epoch < bump.producer_epoch:
+            return EXCLUDED, f"{said}: the bump to {bump.producer_epoch} explains it"
+        if refused.epoch < found.producer.epoch:
+            return CONFIRMED, f"{said}, while the id is at {found.producer.epoch} by transactions that ended"
+    if reason is WRONG_ORDER and refused.event.name == "EndTxn" and refused.before is not None:
+        before = refused.before
+        if before.name in ("EndTxn", "InitProducerId"):
+            return CONFIRMED, f"{said}; before it was {before.name} and no transaction was begun"
+        return POSSIBLE, f"{said}; before it was {before.name}"
+    if reason is LOST_RECORDS and refused.event.name == "Produce":
+        where = ", ".join(
+            f"{each.topic}-{each.partition} sequence {each.base_sequence}"
+            for each in refused.event.touched
+            if each.error != "NONE"
+        )
+        return CONFIRMED, f"{said}: {where}"
+    return POSSIBLE, said
 
 
 def _max_timeout(cluster: Cluster) -> int | None:

@@ -11,13 +11,12 @@ from oncelog.client.admin import Admin, GroupListing
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
-from oncelog.inspect import abort, annotate, ask, explain, replay, strip, views
+from oncelog.inspect import abort, annotate, ask, explain, replay, strip, trace, views
 from oncelog.inspect.ask import Ends, SideDoor
-from oncelog.inspect.events import Event, from_line
 from oncelog.inspect.lag import lag_records
 from oncelog.inspect.metrics import collect, exposition
 from oncelog.inspect.spark_queries import SparkQuery, queries
-from oncelog.inspect.timeline import Timeline, timeline
+from oncelog.inspect.timeline import Timeline
 from oncelog.model import Isolation, TopicPartition
 from oncelog.record.batch import batches
 
@@ -158,37 +157,10 @@ class Inspector:
             view = views.transaction(cluster, door, transactional_id, now_ms=self._now_ms())
             if view is None:
                 return None
-            states = replay.history(cluster, transactional_id)
-            past = replay.transactions(transactional_id, states)
-            seen = self._events(transactional_id)
-            if seen:
-                since = seen[0].at_us
-                inside = [
-                    one
-                    for each in past[-last - 1 :]
-                    for one in replay.events(cluster, each)
-                    if one.kind != "rpc"
-                ]
-                told = timeline(
-                    transactional_id, [*seen, *(one for one in inside if one.at_us >= since)], last=last
-                )
-                source = "a tap's record, states and markers from the logs"
-            else:
-                told = timeline(
-                    transactional_id, [one for each in past[-last:] for one in replay.events(cluster, each)]
-                )
-                source = "the logs: states, batches and markers, no requests"
-            return TransactionPage(view, told, tuple(states), source, last, len(past))
+            told = trace.tell(cluster, door, transactional_id, last=last, record=self._record)
+            return TransactionPage(view, told.timeline, told.states, told.source, last, told.known)
 
         return self._ask(ask_all)
-
-    def _events(self, transactional_id: str) -> list[Event]:
-        """What a tap has written so far."""
-        if self._record is None or not self._record.exists():
-            return []
-        with self._record.open(encoding="utf-8") as lines:
-            found = [from_line(line) for line in lines if line.endswith("\n")]
-        return [each for each in found if each.transactional_id == transactional_id]
 
     def partition(self, where: TopicPartition, *, start: int | None = None) -> PartitionPage:
         def ask_all(cluster: Cluster, _: SideDoor) -> PartitionPage:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from oncelog.inspect.events import Event, Touched
+from oncelog.inspect.events import UNDER_WAY, Event, Touched
 
 CLIENT: Final = "client"
 COORDINATOR: Final = "coordinator"
@@ -61,7 +61,7 @@ class Timeline:
         if not self.events:
             return []
         begin = self.events[0].at_us
-        return [_row(each, begin) for each in self.events]
+        return [row(each, begin) for each in self.events]
 
     def svg(self) -> str:
         """A drawing that needs no script and asks nobody. Its colours are the page's; see NOTEBOOK_STYLE."""
@@ -73,9 +73,9 @@ class Timeline:
 
     def __str__(self) -> str:
         rows = [["TIME", "LANE", "WHAT", "TOOK", "BYTES", "ERROR", "MORE"], *self.text()]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+        widths = [max(len(each[at]) for each in rows) for at in range(len(rows[0]))]
         return "\n".join(
-            "  ".join(cell.ljust(widths[at]) for at, cell in enumerate(row)).rstrip() for row in rows
+            "  ".join(cell.ljust(widths[at]) for at, cell in enumerate(each)).rstrip() for each in rows
         )
 
 
@@ -107,8 +107,9 @@ def _begin_of(events: Sequence[Event], last: int) -> int:
 def _boxes(events: Sequence[Event]) -> list[Box]:
     found: list[Box] = []
     opened: dict[str, int] = {}  # partition -> when its first batch of the open transaction was written
+    end = max((each.at_us + (each.took_us or 0) for each in events), default=0)
     for at, event in enumerate(events):
-        until = event.at_us + (event.took_us or 0)
+        until = end if event.error == UNDER_WAY else event.at_us + (event.took_us or 0)
         if event.kind == "rpc":
             found.append(Box(CLIENT, event.at_us, until, _rpc_text(event), "rpc", event.error, at))
             for each in event.touched:
@@ -137,20 +138,10 @@ def _boxes(events: Sequence[Event]) -> list[Box]:
                     )
         if event.kind == "rpc" and event.name == "EndTxn" and event.error == "NONE":
             found += _ended_without_markers(events, at, opened, until)
-    if events:
-        end = max(each.at_us + (each.took_us or 0) for each in events)
-        for where, begin in opened.items():
-            found.append(
-                Box(
-                    f"LSO {where}",
-                    begin,
-                    end,
-                    f"pinned {_ms(end - begin)}, still",
-                    "pinned",
-                    "NONE",
-                    len(events) - 1,
-                )
-            )
+    last = len(events) - 1
+    for where, begin in opened.items():
+        text = f"pinned {_ms(end - begin)}, still"
+        found.append(Box(f"LSO {where}", begin, end, text, "pinned", "NONE", last))
     return found
 
 
@@ -177,7 +168,8 @@ def _batch_text(touched: Touched) -> str:
     return f"{touched.base_offset}-{touched.base_offset + touched.count - 1}"
 
 
-def _row(event: Event, begin_us: int) -> list[str]:
+def row(event: Event, begin_us: int) -> list[str]:
+    """One event for a terminal: when, lane, what, how long, bytes, error, more."""
     lane = {"rpc": CLIENT, "state": COORDINATOR}.get(event.kind, "log")
     what = event.name if event.version is None else f"{event.name} v{event.version}"
     more = [event.said] if event.said else []
@@ -226,8 +218,8 @@ def _svg(timeline: Timeline) -> str:
             f'role="img" aria-label="{_text(timeline.transactional_id)}">'
         )
     ]
-    for row, lane in enumerate(lanes):
-        y = row * LANE_HEIGHT
+    for number, lane in enumerate(lanes):
+        y = number * LANE_HEIGHT
         parts.append(f'<text class="lane" x="4" y="{y + 21}">{_text(lane, 22)}</text>')
         parts.append(f'<line class="rule" x1="{NAME_WIDTH}" x2="{WIDTH}" y1="{y + 32}" y2="{y + 32}"/>')
         free = 0.0
@@ -237,7 +229,7 @@ def _svg(timeline: Timeline) -> str:
         ):
             x = NAME_WIDTH + (box.at_us - begin) * scale
             wide = max((box.until_us - box.at_us) * scale, 4.0)
-            refused = " refused" if box.error != "NONE" else ""
+            refused = {"NONE": "", UNDER_WAY: " waits"}.get(box.error, " refused")
             label = box.text if box.error == "NONE" else f"{box.text} {box.error}"
             parts.append(
                 f'<g class="box {box.kind}{refused}" data-event="{box.event}" tabindex="0">'

@@ -8,13 +8,14 @@ from typing import Final
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
-from oncelog.inspect import ask, strip
+from oncelog.inspect import ask, strip, trace
 from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor
 from oncelog.inspect.lag import COUNTED_OFFSETS
 from oncelog.model import TopicPartition
 
 ONGOING: Final = "Ongoing"
 OPEN_STATES: Final = frozenset({ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+TRACED_OWNERS: Final = 50  # so many are asked for their last request
 NEVER_TIMES_OUT_MS: Final = 2**31 - 1  # two-phase commit (KIP-939)
 
 
@@ -47,6 +48,17 @@ class TouchedPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class LastRequest:
+    """The newest request of a transactional id that its broker keeps. `error` is "under way" while it is not answered."""
+
+    name: str
+    ago_ms: int
+    error: str
+    client_id: str | None
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionView:
     """`oncelog txn show`. What needs an oncelog broker is None elsewhere, and `from_oncelog` says so."""
 
@@ -61,6 +73,7 @@ class TransactionView:
     partitions: tuple[TouchedPartition, ...]
     from_oncelog: bool
     bump: Cause | None
+    last_request: LastRequest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,7 @@ class Pin:
     groups: tuple[str, ...]
     client_id: str | None
     address: str | None
+    last_request: LastRequest | None
     from_oncelog: bool
     frees: str  # the command that frees it
 
@@ -160,7 +174,18 @@ def transaction(
         ),
         from_oncelog=causes is not None,
         bump=None if causes is None else causes.get(transactional_id),
+        last_request=last_request(cluster, door, transactional_id, now_ms),
     )
+
+
+def last_request(cluster: Cluster, door: SideDoor, transactional_id: str, now_ms: int) -> LastRequest | None:
+    """None: the broker keeps no requests, or none of this id."""
+    kept = trace.requests(cluster, door, transactional_id)
+    if not kept:
+        return None
+    _, last = kept[-1]
+    ago_ms = max(now_ms - last.at_us // 1000, 0)
+    return LastRequest(last.name, ago_ms, last.error, last.client_id, last.address)
 
 
 def _touched(
@@ -209,6 +234,8 @@ def pins(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Pin]:
     owners = _owners(cluster, {each.producer.id for found in opened.values() for each in found})
     waiting = _waiting_groups(cluster, held)
     causes = door.causes([each.transactional_id for each in owners.values()])
+    names = sorted(each.transactional_id for each in owners.values())[:TRACED_OWNERS]
+    last = {name: last_request(cluster, door, name, now_ms) for name in names}
     found = [
         _pin(
             where,
@@ -217,6 +244,7 @@ def pins(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Pin]:
             owners,
             waiting.get(where, ()),
             causes,
+            last,
             _hidden_records(cluster, where, ends[where]),
             now_ms,
         )
@@ -252,6 +280,7 @@ def _pin(
     owners: Mapping[int, Described],
     groups: Sequence[str],
     causes: Mapping[str, Cause] | None,
+    last: Mapping[str, LastRequest | None],
     hidden: int | None,
     now_ms: int,
 ) -> Pin:
@@ -292,6 +321,7 @@ def _pin(
         groups=tuple(groups),
         client_id=None if cause is None else cause.client_id,
         address=None if cause is None else cause.address,
+        last_request=None if owner is None else last.get(owner.transactional_id),
         from_oncelog=causes is not None,
         frees=frees,
     )

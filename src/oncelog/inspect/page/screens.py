@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from oncelog.inspect.abort import Plan
 from oncelog.inspect.annotate import Piece
+from oncelog.inspect.events import NO_ANSWER, UNDER_WAY
 from oncelog.inspect.explain import Explanation
 from oncelog.inspect.inspector import GroupRow, Now, PartitionPage, TransactionPage
 from oncelog.inspect.page.markup import Child, Safe, action, el, join, link, table, text
 from oncelog.inspect.spark_queries import SparkQuery
 from oncelog.inspect.timeline import Timeline
-from oncelog.inspect.views import Pin, TransactionRow
+from oncelog.inspect.views import LastRequest, Pin, TransactionRow
 
 SCREENS: Final = (
     ("now", "Now"),
@@ -183,6 +184,7 @@ def transaction(value: TransactionPage) -> Safe:
         ("times out in", age(view.time_left_ms)),
         ("coordinator", view.coordinator),
         ("epoch bumped by", _bump(value)),
+        ("last request", _last_request(value.view.last_request, value.view.from_oncelog)),
     ]
     partitions = [
         (
@@ -234,6 +236,15 @@ def _bump(value: TransactionPage) -> str:
     return f"{bump.cause}{who}, to epoch {bump.producer_epoch}"
 
 
+def _last_request(found: LastRequest | None, from_oncelog: bool) -> str:
+    if not from_oncelog:
+        return NEEDS_ONCELOG
+    if found is None:
+        return "none is kept"
+    answer = "" if found.error == "NONE" else f", {found.error}"
+    return f"{found.name} {age(found.ago_ms)} ago by {found.client_id} at {found.address}{answer}"
+
+
 def history(value: TransactionPage) -> Safe:
     rows = [
         (
@@ -270,7 +281,7 @@ def lanes(found: Timeline) -> Safe:
 
 
 def _why(error: str, transactional_id: str) -> Safe | None:
-    if error in ("NONE", "no answer"):
+    if error in ("NONE", NO_ANSWER, UNDER_WAY):
         return None
     return el("p", link(f"why {error}?", "explain", error, tid=transactional_id))
 

@@ -1,0 +1,38 @@
+"""`--watch SECONDS`: a reading command again and again; and how the command line says times."""
+
+import argparse
+import time
+from collections.abc import Callable
+
+from oncelog.cli.output import Printer
+
+
+def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], int]) -> int:
+    """Once, or again and again with --watch until an interrupt."""
+    if options.watch is None:
+        return once()
+    while True:
+        if printer.is_table:
+            printer.line("\x1b[2J\x1b[H")
+        once()
+        printer.flush()
+        time.sleep(options.watch)
+
+
+def age(ms: int | None) -> str:
+    """A length of time as people say it."""
+    if ms is None:
+        return "-"
+    if ms < 0:
+        return f"-{age(-ms)}"
+    if ms < 1000:
+        return f"{ms} ms"
+    seconds = ms // 1000
+    if seconds < 60:
+        return f"{seconds} s"
+    hours, rest = divmod(seconds, 3600)
+    return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

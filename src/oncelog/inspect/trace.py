@@ -1,0 +1,140 @@
+"""What a transactional id said and was told: from an oncelog broker's ring, or from what a tap wrote; with the logs' states and markers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import RefusedByBroker
+from oncelog.errors import ErrorCode
+from oncelog.inspect import replay
+from oncelog.inspect.ask import SideDoor
+from oncelog.inspect.events import Event, from_line, traced_events
+from oncelog.inspect.replay import Replayed, StateRecord
+from oncelog.inspect.timeline import Timeline, timeline
+
+MS: Final = 1000  # microseconds
+FROM_RING: Final = "the broker's record of requests, states and markers from the logs"
+FROM_TAP: Final = "a tap's record, states and markers from the logs"
+FROM_LOGS: Final = "the logs: states, batches and markers, no requests"
+CAUSES: Final[Mapping[str, frozenset[str]]] = {
+    "Empty": frozenset({"InitProducerId"}),
+    "Ongoing": frozenset({"Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit"}),
+    "PrepareCommit": frozenset({"EndTxn"}),
+    "PrepareAbort": frozenset({"EndTxn", "InitProducerId"}),
+    "CompleteCommit": frozenset({"EndTxn"}),
+    "CompleteAbort": frozenset({"EndTxn", "InitProducerId"}),
+    "COMMIT": frozenset({"EndTxn"}),
+    "ABORT": frozenset({"EndTxn", "InitProducerId"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A timeline and where it comes from."""
+
+    timeline: Timeline
+    source: str
+    states: tuple[StateRecord, ...]
+    known: int  # transactions that the log still holds
+
+
+def requests(
+    cluster: Cluster, door: SideDoor, transactional_id: str, after: int = -1
+) -> list[tuple[int, Event]] | None:
+    """What the broker's ring holds, each with its number. None: not kept by this broker."""
+    found = door.trace(transactional_id, after)
+    if found is None or not found.enabled:
+        return None
+    numbered = [
+        (each.number, event)
+        for each in found.requests
+        for event in traced_events(each, transactional_id)
+        if event.transactional_id == transactional_id
+    ]
+    named = _named(cluster, [event for _, event in numbered])
+    return [(number, event) for (number, _), event in zip(numbered, named, strict=True)]
+
+
+def _named(cluster: Cluster, events: Sequence[Event]) -> Iterator[Event]:
+    """Produce names topics by their ids from version 13 on: here they get their names back, unless they were deleted."""
+    if not any(len(one.topic) == 32 for each in events for one in each.touched):
+        yield from events
+        return
+    names = {each.id.hex(): each.name for each in cluster.topics()}
+    for each in events:
+        yield replace(
+            each, touched=tuple(replace(one, topic=names.get(one.topic, one.topic)) for one in each.touched)
+        )
+
+
+def tapped(record: Path | None, transactional_id: str) -> list[Event]:
+    """What a tap has written so far; a last line that is not whole yet is left for later."""
+    if record is None or not record.exists():
+        return []
+    with record.open(encoding="utf-8") as lines:
+        found = [from_line(line) for line in lines if line.endswith("\n")]
+    return [each for each in found if each.transactional_id == transactional_id]
+
+
+def tell(
+    cluster: Cluster,
+    door: SideDoor,
+    transactional_id: str,
+    *,
+    last: int | None = None,
+    record: Path | None = None,
+) -> Told:
+    """All that can be known of the last so many transactions of an id, in one timeline."""
+    try:
+        states = replay.history(cluster, transactional_id)
+    except RefusedByBroker as fault:
+        if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise
+        states = []  # no transaction was ever begun here
+    past = replay.transactions(transactional_id, states)
+    seen, source = tapped(record, transactional_id), FROM_TAP
+    if not seen:
+        kept = requests(cluster, door, transactional_id)
+        seen, source = [event for _, event in kept or ()], FROM_RING
+    if not seen:
+        chosen = past if last is None else past[-last:]
+        told = [one for each in chosen for one in replay.events(cluster, each)]
+        return Told(timeline(transactional_id, told), FROM_LOGS, tuple(states), len(past))
+    inside = _inside(cluster, past, seen, last)
+    merged = timeline(transactional_id, [*seen, *inside], last=last)
+    return Told(merged, source, tuple(states), len(past))
+
+
+def _inside(
+    cluster: Cluster, past: Sequence[Replayed], seen: Sequence[Event], last: int | None
+) -> list[Event]:
+    """States and markers since the first request that was seen, each put where the requests say it can only have been."""
+    since = seen[0].at_us // MS * MS
+    recent = [each for each in past if (each.ended_ms or each.began_ms) * MS >= since]
+    chosen = recent if last is None else recent[-last - 1 :]
+    found = [
+        one
+        for each in chosen
+        for one in replay.events(cluster, each)
+        if one.kind != "rpc" and one.at_us >= since
+    ]
+    return [_placed(each, seen) for each in found]
+
+
+def _placed(event: Event, seen: Sequence[Event]) -> Event:
+    """Logs know milliseconds only. What a request caused was not before it began, nor, in that millisecond, after it ended."""
+    for each in seen:
+        if each.name not in CAUSES.get(event.name, ()) or each.at_us >= event.at_us + MS:
+            continue
+        end = event.at_us + MS if each.took_us is None else each.at_us + each.took_us
+        if end < event.at_us:
+            continue
+        late = event.name.startswith("Complete") or event.kind == "marker"
+        latest = min(end, event.at_us + MS - 1)
+        placed = latest if late else max(event.at_us, each.at_us)
+        if event.kind == "marker":
+            placed = max(event.at_us, each.at_us, latest - 1)  # before the state that says they are written
+        return replace(event, at_us=max(placed, each.at_us))
+    return event
