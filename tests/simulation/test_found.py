@@ -3,7 +3,7 @@
 import pytest
 
 from oncelog.engine.memory import MemoryDisk, MemoryFile
-from tests.classic_world import World
+from tests.classic_world import World, batch_of
 
 
 def is_durable(disk: MemoryDisk, path: str) -> bool:
@@ -62,3 +62,37 @@ def test_scene_takeover_15_a_segment_made_before_a_kill_has_a_durable_name_befor
     assert is_durable(world.memory, made[0])
     world.crash("power").start()
     assert list(world.values().values()) == [b"acknowledged"]
+
+
+def test_seed_446_a_transaction_whose_beginning_retention_took_is_still_open_after_a_kill() -> None:
+    """A start from the first segment left the snapshot at its base out, as Kafka does, and forgot the transaction; the next
+    start used a later snapshot and knew it again: the last stable offset went back."""
+    world = World(durability="power").start()
+    world.topic(configs={"segment.bytes": "1024", "retention.bytes": "1500"})
+    world.put_verified(
+        batch_of("undecided", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    )
+    for _ in range(30):
+        world.put("x" * 100)
+        world.settle(10)
+    world.run(world.engine.run_retention())
+    start = world.part().log_start_offset
+    assert start > 0
+    assert world.part().last_stable_offset == start
+    world.crash("process").start()
+    assert world.part().last_stable_offset == start
+    assert [each.transaction_start_offset for each in world.part().producers()] == [0]
+
+
+def test_seed_446_segments_go_only_when_the_snapshot_behind_them_is_written() -> None:
+    world = World(durability="power").start()
+    part = world.topic(configs={"segment.bytes": "1024", "retention.bytes": "0"})
+    firsts: set[int] = set()
+    for number in range(40):
+        world.put("x" * 100, producer_id=7, producer_epoch=0, base_sequence=number)
+        part.begin_retention()
+        part.end_retention()
+        first = part.segments[0].base_offset
+        firsts.add(first)
+        assert not first or world.memory.exists(f"t-0/{first:020}.snapshot")
+    assert len(firsts) > 2

@@ -26,6 +26,8 @@ RECORD: Final = struct.Struct(">bbbbbhhbhib")
 assert HEADER_BYTES + RECORD.size == MARKER_BYTES
 KEY: Final = struct.Struct(">hh")
 VALUE: Final = struct.Struct(">hi")
+KIND_AND_EPOCH: Final = struct.Struct(">h3xi")  # from byte 68 on
+ORDINARY: Final = struct.pack(">ibbbbb", 1, 32, 0, 0, 0, 8)  # bytes 57 to 65: one record of the form above
 ABORT: Final = 0
 COMMIT: Final = 1
 
@@ -64,6 +66,11 @@ def read_marker(batch: bytes | bytearray | memoryview) -> Marker | None:
     """What a control batch says; None for one without records (its transaction was cleaned away, B45) and for
     control types of KRaft. Later versions of key and value are read as version 0, as Kafka does.
     """
+    if (
+        len(batch) == MARKER_BYTES and bytes(batch[57:66]) == ORDINARY
+    ):  # recovery reads many, nearly all of them ours
+        kind, coordinator_epoch = KIND_AND_EPOCH.unpack_from(batch, 68)
+        return Marker(kind == COMMIT, coordinator_epoch) if kind in (ABORT, COMMIT) else None
     for record in records_of(batch):
         if record.key is None or len(record.key) < KEY.size:
             return None

@@ -4,20 +4,22 @@ The offsets of a partition are compared with a shadow: a model of a few lines th
 log, each once, and shares no code with the broker's own rules but the header's layout.
 """
 
-from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from oncelog.broker.groups_shard import LiveShard, Status
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.segment import Segment
 from oncelog.log.state import last_stable_offset
-from oncelog.model import NO_PRODUCER_ID, TopicPartition
+from oncelog.model import TopicPartition
 from oncelog.record.batch import BatchHeader
 from oncelog.record.marker import read_marker
 from oncelog.sim.world import Machine, World
 from oncelog.tasks import spawn
-from oncelog.txn.state import ENDING, NO_EPOCH, TV1, State, Txn
+from oncelog.txn.state import ENDING, State, Txn
+
+STORED: Final = ("producer", "timeout_ms", "state", "partitions", "start_ms", "update_ms")
+TAGGED: Final = ("previous_producer_id", "next_producer_id", "next_producer_epoch", "client_version")
 
 
 class Broken(AssertionError):
@@ -27,17 +29,25 @@ class Broken(AssertionError):
 class Shadow:
     """One partition's log as the bytes tell it."""
 
-    def __init__(self, partition: ClassicPartition) -> None:
+    def __init__(self, partition: ClassicPartition, before: "Shadow | None" = None) -> None:
         self._partition = partition
         self._segment: Segment | None = None
         self._position = 0
         self.end: int | None = None
         self._open: dict[int, int] = {}  # producer id -> first offset of its transaction
-        self._ended: list[
-            tuple[int, int]
-        ] = []  # (first offset, marker offset), marker not below the high watermark
+        self._ended: list[tuple[int, int]] = []  # (first, marker), of markers not below the high watermark
+        self._over: list[tuple[int, int, int]] = []  # (producer id, first, marker) of all that ended
         self._epochs: dict[int, int] = {}
         self._sequences: dict[tuple[int, int], int] = {}  # (producer id, epoch) -> next sequence
+        if before is not None and partition.segments:
+            self._remember(before, partition.segments[0].base_offset)
+
+    def _remember(self, before: "Shadow", start: int) -> None:
+        """Retention may take the beginning of a transaction and leave its end: then only who saw it knows of it."""
+        self._open = {producer: first for producer, first in before._open.items() if first < start}
+        for producer, first, marker in before._over:
+            if first < start <= marker:
+                self._open[producer] = first
 
     def catch_up(self) -> None:
         segments = self._partition.segments
@@ -68,6 +78,7 @@ class Shadow:
                 first = self._open.pop(producer, None)
                 if first is not None:
                     self._ended.append((first, offset))
+                    self._over.append((producer, first, offset))
             return
         key = (producer, header.producer_epoch)
         wanted = self._sequences.get(key)
@@ -105,7 +116,6 @@ class Invariants:
 
     def _begin(self, machine: Machine) -> None:
         self._watched.clear()
-        self._shadows.clear()
         self.check_all(machine)
 
     def partitions(self, machine: Machine) -> list[ClassicPartition]:
@@ -121,7 +131,8 @@ class Invariants:
             if partition.directory not in self._watched:
                 self._watched.add(partition.directory)
                 if "compact" not in partition.config.cleanup_policy and not self._expiry:
-                    self._shadows[partition.directory] = Shadow(partition)
+                    before = self._shadows.get(partition.directory)
+                    self._shadows[partition.directory] = Shadow(partition, before)
                 partition.watch(lambda partition=partition: self._look(partition))
             self._look(partition)
 
@@ -209,17 +220,10 @@ class Invariants:
         if before != after:
             raise Broken(f"13: group offsets are {before}, a restart would find {after}")
 
-    def _kept(self, txn: Txn) -> Txn:
+    def _kept(self, txn: Txn) -> dict[str, Any]:
         """What the record of a transactional id can hold: records of transaction.version 0 have no tagged fields."""
-        if self._world.settings.get("transaction.version") != "0":
-            return replace(txn, last_producer_epoch=NO_EPOCH)
-        return replace(
-            txn,
-            last_producer_epoch=NO_EPOCH,
-            previous_producer_id=NO_PRODUCER_ID,
-            next_producer_id=NO_PRODUCER_ID,
-            client_version=TV1,
-        )
+        tagged = self._world.settings.get("transaction.version") != "0"
+        return {name: getattr(txn, name) for name in (STORED + TAGGED if tagged else STORED)}
 
     def _compare(self, live: Machine, again: Machine) -> None:
         copies = {each.directory: each for each in self.partitions(again)}
@@ -229,7 +233,7 @@ class Invariants:
                 ("log start", partition.log_start_offset, copy.log_start_offset),
                 ("log end", partition.log_end_offset, copy.log_end_offset),
                 ("producers", _producers(partition), _producers(copy)),
-                ("aborted transactions", _aborted(partition, partition), _aborted(copy, partition)),
+                ("aborted transactions", _aborted(partition), _aborted(copy)),
             ):
                 if isinstance(mine, dict) and isinstance(theirs, dict):
                     mine, theirs = _differences(mine, theirs)
@@ -269,36 +273,21 @@ def _differences(mine: dict[int, Any], theirs: dict[int, Any]) -> tuple[dict[int
 
 
 def _producers(partition: ClassicPartition) -> dict[int, Any]:
-    """All but the times of remembered batches: Kafka's snapshot has one time per producer, which a marker moves on. What
-    stood below the log start is forgotten by a restart, as in Kafka: nothing of it can be doubled."""
-    start = partition.log_start_offset
+    """All but the times of remembered batches: Kafka's snapshot has one time per producer, which a marker moves on."""
     return {
         number: (
             each.epoch,
-            [batch[:4] for batch in each.batches if batch.last_offset >= start],
+            [batch[:4] for batch in each.batches],
             each.transaction_first_offset,
-            (each.coordinator_epoch, each.last_timestamp) if not start else None,
+            each.coordinator_epoch,
+            each.last_timestamp,
         )
         for number, each in partition.state.producers.items()
-        if not start or (each.batches and each.batches[-1].last_offset >= start)
     }
 
 
-def _aborted(partition: ClassicPartition, live: ClassicPartition) -> list[Any]:
-    """Without those that began below the log start, and what was stable then: a restart no longer knows."""
-    start = live.log_start_offset
-    cut = {
-        (entry.producer_id, entry.last_offset)
-        for segment in live.segments
-        for entry in segment.aborted()
-        if entry.first_offset < start
-    }
-    return [
-        entry if not start else (entry.producer_id, entry.first_offset, entry.last_offset)
-        for segment in partition.segments
-        for entry in segment.aborted()
-        if (entry.producer_id, entry.last_offset) not in cut
-    ]
+def _aborted(partition: ClassicPartition) -> list[Any]:
+    return [entry for segment in partition.segments for entry in segment.aborted()]
 
 
 def _shards(machine: Machine) -> list[LiveShard]:

@@ -13,15 +13,27 @@ T = TypeVar("T")
 START_WALL_MS: Final = 1_700_000_000_000
 
 
-class _Event:
-    __slots__ = ("cancelled", "run")
+class Owner:
+    """Whose event it is. What the dead had asked for does not happen."""
 
-    def __init__(self, run: Callable[[], None]) -> None:
-        self.run = run
-        self.cancelled = False
+    __slots__ = ("alive",)
+
+    def __init__(self) -> None:
+        self.alive = True
+
+
+NOBODY: Final = Owner()
+
+
+class _Event:
+    __slots__ = ("owner", "run")
+
+    def __init__(self, run: Callable[[], None], owner: Owner) -> None:
+        self.run: Callable[[], None] | None = run
+        self.owner = owner
 
     def cancel(self) -> None:
-        self.cancelled = True
+        self.run = None
 
 
 class VirtualLoop:
@@ -35,20 +47,19 @@ class VirtualLoop:
         self.longest_work_ms = 4.0  # of what runs beside the loop: a slow disk
         self.steps = 0
 
-    def call_soon(self, run: Callable[[], None]) -> None:
-        self._push(0.0, run)
+    def call_soon(self, run: Callable[[], None], owner: Owner = NOBODY) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (self.now_ms, self._count, _Event(run, owner)))
 
-    def call_later(self, delay_ms: float, run: Callable[[], None]) -> Timer:
-        return self._push(max(delay_ms, 0.0), run)
+    def call_later(self, delay_ms: float, run: Callable[[], None], owner: Owner = NOBODY) -> Timer:
+        return self._push(max(delay_ms, 0.0), run, owner)
 
-    def in_thread(self, run: Callable[[], T], still: Callable[[], bool] = lambda: True) -> Future[T]:
+    def in_thread(self, run: Callable[[], T], owner: Owner = NOBODY) -> Future[T]:
         """The work happens at one instant of virtual time, after a delay that the seed draws; not at all, and nobody
-        hears of it, if `still` says no by then."""
+        hears of it, if its owner is dead by then."""
         future: Future[T] = Future()
 
         def work() -> None:
-            if not still():
-                return
             try:
                 value = run()
             except Exception as fault:  # noqa: BLE001  # carried over to whoever awaits the future
@@ -56,17 +67,18 @@ class VirtualLoop:
             else:
                 future.set_result(value)
 
-        self._push(self._rng.uniform(0.05, self.longest_work_ms), work)
+        self._push(self._rng.uniform(0.05, self.longest_work_ms), work, owner)
         return future
 
     def step(self) -> bool:
         """Runs the next event; False if there is none."""
         while self._heap:
             at, _, event = heapq.heappop(self._heap)
-            if not event.cancelled:
-                self.now_ms = max(self.now_ms, at)
+            run = event.run
+            if run is not None and event.owner.alive:
+                self.now_ms = at
                 self.steps += 1
-                event.run()
+                run()
                 return True
         return False
 
@@ -74,8 +86,8 @@ class VirtualLoop:
         """The machine lost its power: nothing that was to happen will."""
         self._heap.clear()
 
-    def _push(self, delay_ms: float, run: Callable[[], None]) -> _Event:
-        event = _Event(run)
+    def _push(self, delay_ms: float, run: Callable[[], None], owner: Owner) -> _Event:
+        event = _Event(run, owner)
         self._count += 1
         heapq.heappush(self._heap, (self.now_ms + delay_ms, self._count, event))
         return event

@@ -24,7 +24,7 @@ from oncelog.protocol.frame import Frames
 from oncelog.protocol.header import read_response_header, request_frame
 from oncelog.protocol.primitives import Message
 from oncelog.sim.loop import VirtualLoop
-from oncelog.tasks import Cancelled, Future, Loop, Task, within
+from oncelog.tasks import Cancelled, Future, Loop, Task
 
 FRAME_LIMIT_BYTES: Final = 1 << 24
 REQUEST_TIMEOUT_MS: Final = 2_000
@@ -96,13 +96,13 @@ class Link(ABC):
         answer: Future[Any] = Future()
         self._waiting[self._correlation] = answer
         self._request(self._correlation, request, key, version)
-        if not await within(self._loop, answer, REQUEST_TIMEOUT_MS):
-            self.abandon()
-            raise Unreachable("no answer in time")
-        return self._decode(answer.result(), response, key, version)
+        patience = self._loop.call_later(REQUEST_TIMEOUT_MS, self.abandon)
+        found = await answer
+        patience.cancel()
+        return self._decode(found, response, key, version)
 
     def abandon(self) -> None:
-        """The client gives up. What it has sent still arrives, then the broker sees the end of the stream."""
+        """The client gives up waiting. What it has sent still arrives, then the broker sees the end of the stream."""
         if self.is_open:
             self._close_client("the client gave up")
             later = max(self._to_broker_ms - self._loop.now_ms, 0.0) + 1.0

@@ -145,6 +145,8 @@ class Stage(ABC):
                     raise Defect(f"CreateTopics was answered {ErrorCode(topic.error_code).name}")
             break
         await self._find_coordinators(session)
+        if self.world.machine.is_up:
+            self.invariants.check_all(self.world.machine)  # from now on they are watched
         for partition in self.plan.partitions:
             if partition.startswith(MAP):
                 self.history.now(Partition(process="admin", partition=partition, compact=True))
@@ -400,7 +402,7 @@ class Story(Stage):
         self, source: str, producer: Producer, reader: Reader, rng: Random, idle: int
     ) -> int:
         try:
-            poll = await reader.poll(source, wait_ms=rng.choice([0, 100]))
+            poll = await reader.poll(source, max_bytes=1_000, wait_ms=rng.choice([0, 100]))
         except Unreachable:
             await producer.session.rest()
             return idle
@@ -450,7 +452,7 @@ class Story(Stage):
                 life += 1
                 reader.session.leave()
                 reader = self._reader(rng, committed, life)
-            await sleep(self.world.loop, rng.uniform(5.0, 150.0))
+            await sleep(self.world.loop, rng.uniform(10.0, 300.0))
 
     def _reader(self, rng: Random, committed: bool, life: int) -> Reader:
         name = f"{'committed' if committed else 'uncommitted'} reader {life}"

@@ -15,7 +15,7 @@ from oncelog.config import read_broker_config
 from oncelog.engine.classic.engine import ClassicEngine
 from oncelog.engine.memory import MemoryDisk
 from oncelog.errors import StorageFault
-from oncelog.sim.loop import SeededChance, VirtualClock, VirtualLoop
+from oncelog.sim.loop import Owner, SeededChance, VirtualClock, VirtualLoop
 from oncelog.sim.net import KINDS, Link, Network
 from oncelog.tasks import Future, Task, Timer, sleep, spawn, supervise
 
@@ -26,24 +26,23 @@ class PowerCut(BaseException):
     """Thrown out of the disk in the middle of whatever the broker was doing: nothing of it goes on."""
 
 
-class MachineLoop:
+class MachineLoop(Owner):
     """The loop as one life of the broker's machine sees it: after a crash none of its events happens any more."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
-        self.alive = True
+    __slots__ = ("_loop",)
 
-    def _while_alive(self, run: Callable[[], None]) -> Callable[[], None]:
-        return lambda: run() if self.alive else None
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
 
     def call_soon(self, run: Callable[[], None]) -> None:
-        self._loop.call_soon(self._while_alive(run))
+        self._loop.call_soon(run, self)
 
     def call_later(self, delay_ms: float, run: Callable[[], None]) -> Timer:
-        return self._loop.call_later(delay_ms, self._while_alive(run))
+        return self._loop.call_later(delay_ms, run, self)
 
     def in_thread(self, run: Callable[[], T]) -> Future[T]:
-        return self._loop.in_thread(run, lambda: self.alive)
+        return self._loop.in_thread(run, self)
 
 
 class Machine:
@@ -67,6 +66,7 @@ class Machine:
         if world.points is not None:
             self.runtime.transactions.points = world.points
         self.is_up = False
+        self.is_ill = False  # there is a fault or a defect
         self.fault: BaseException | None = None
         self.defect: BaseException | None = None
         self.engine.failed.add_callback(lambda failed: self._fail(failed.result()))
@@ -77,6 +77,7 @@ class Machine:
 
     def broken(self, fault: BaseException) -> None:
         self.defect = self.defect or fault
+        self.is_ill = True
 
     async def start(self) -> None:
         await self.runtime.start()
@@ -84,6 +85,7 @@ class Machine:
 
     def _fail(self, fault: BaseException) -> None:
         self.fault = fault
+        self.is_ill = True
         self.is_up = False
 
 
@@ -142,6 +144,7 @@ class World:
             if not self._survives_faults:
                 raise
             machine.fault = machine.fault or fault
+            machine.is_ill = True
             return
         for tell in self.on_up:
             tell(machine)
@@ -218,17 +221,18 @@ class World:
     def run(self, main: Coroutine[Any, Any, T], *, limit_steps: int) -> T:
         """Runs the world until `main` is done."""
         task = spawn(self.loop, main, "main")
-        while not task.done():
-            if self.loop.steps > limit_steps:
+        loop, step, done = self.loop, self.loop.step, task.done
+        while not done():
+            if loop.steps > limit_steps:
                 raise AssertionError(f"seed {self.seed}: not done after {limit_steps} steps")
             try:
-                if not self.loop.step():
+                if not step():
                     raise AssertionError(f"seed {self.seed}: everybody waits for ever")
             except PowerCut as cut:
                 self.crash("power" if cut.args[0] == "power" else "process")
             if self._failed is not None:
                 raise self._failed
-            if self.machine.fault is not None or self.machine.defect is not None:
+            if self.machine.is_ill:
                 self._look_at_fault(self.machine)
         return task.result()
 

@@ -696,7 +696,10 @@ class ClassicPartition:
         )
 
     def _drop_segments(self, count: int) -> None:
-        """The log start must be durable before: or the same records come back after a crash."""
+        """The log start must be durable before: or the same records come back after a crash. The producers of what goes are
+        in the snapshot at the next base, so that must be written too; else the next sweep drops it."""
+        while count and self._state.producers and self._segments[count].base_offset in self._unsettled:
+            count -= 1
         for segment in self._segments[:count]:
             self._unsynced.pop(segment, None)
             self._store.remove_later(segment.rename_away(), self.config.file_delete_delay_ms)

@@ -408,12 +408,16 @@ def note_epoch(epochs: list[LeaderEpoch], header: BatchHeader) -> None:
 
 
 def _producers(store: Store, found: Loaded, end: int, log_start_offset: int) -> LogState:
-    """From the newest readable snapshot at or below `end` (REC-4); none means from the first segment on."""
+    """From the newest readable snapshot at or below `end` (REC-4); none means from the first segment on.
+
+    Kafka leaves out the one at the log start, and so forgets who wrote only what retention has deleted. Then two starts
+    may disagree about an open transaction, and the last stable offset goes back.
+    """
     directory = found.segments[0].directory
     first = found.segments[0].base_offset
     entries: list[SnapshotEntry] = []
     offset = first
-    for each in sorted([each for each in found.snapshots if first < each <= end], reverse=True):
+    for each in sorted([each for each in found.snapshots if first <= each <= end], reverse=True):
         data = read_file(store.disk, f"{directory}/{file_name(each, SNAPSHOT)}")
         try:
             entries = decode_snapshot(data or b"")
