@@ -6,7 +6,7 @@ virtual loop (sim/). A task runs at once until its first wait, so a request that
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class Future(Generic[T]):
         assert self._done
         if self._error is not None:
             raise self._error
-        return cast(T, self._value)
+        return self._value  # pyright: ignore[reportReturnType]  # a cast would be a call for every append
 
     def add_callback(self, run: "Callable[[Future[T]], None]") -> None:
         if self._done:
@@ -74,9 +74,11 @@ class Future(Generic[T]):
             self._callbacks.remove(run)
 
     def _run_callbacks(self) -> None:
-        callbacks, self._callbacks = self._callbacks, None
-        for run in callbacks or ():
-            run(self)
+        callbacks = self._callbacks
+        if callbacks is not None:
+            self._callbacks = None
+            for run in callbacks:
+                run(self)
 
     def __await__(self) -> "Generator[Future[T], None, T]":
         if not self._done:
@@ -84,11 +86,16 @@ class Future(Generic[T]):
         return self.result()
 
 
+_new: Final[Callable[[Any], Any]] = object.__new__
+
+
 def resolved(value: T) -> Future[T]:
     """A future that is done already."""
-    future: Future[T] = Future()
-    future._done = True  # pyright: ignore[reportPrivateUsage]  # one allocation on the hot path, no callbacks to run
+    # By hand: there is one for every append, and nothing asks a future that is done for its callbacks.
+    future: Future[T] = _new(Future)  # pyright: ignore[reportUnknownVariableType]
+    future._done = True  # pyright: ignore[reportPrivateUsage]
     future._value = value  # pyright: ignore[reportPrivateUsage]
+    future._error = None  # pyright: ignore[reportPrivateUsage]
     return future
 
 
@@ -104,6 +111,15 @@ class Task(Future[T]):
         self._waits_for: Future[Any] | None = None
         self.name = name
         self._step()
+
+    def adopt(self, loop: Loop, coroutine: Coroutine[Any, Any, T], waits_for: Future[Any]) -> None:
+        """Instead of __init__: see `begun`."""
+        super().__init__()
+        self._loop = loop
+        self._coroutine = coroutine
+        self._waits_for = waits_for
+        self.name = ""
+        waits_for.add_callback(self._wake)
 
     def cancel(self) -> None:
         """Ends the task at its present wait. A task that is done stays as it is."""
@@ -136,6 +152,13 @@ class Task(Future[T]):
         else:
             self._waits_for = waits_for
             waits_for.add_callback(self._wake)
+
+
+def begun(loop: Loop, coroutine: Coroutine[Any, Any, T], waits_for: Future[Any]) -> Task[T]:
+    """A task of a coroutine that somebody ran up to its first wait already, which is for this future."""
+    task: Task[T] = _new(Task)  # pyright: ignore[reportUnknownVariableType]
+    task.adopt(loop, coroutine, waits_for)
+    return task
 
 
 def spawn(loop: Loop, coroutine: Coroutine[Any, Any, T], name: str = "") -> Task[T]:

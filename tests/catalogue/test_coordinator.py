@@ -1,7 +1,6 @@
 """The transaction coordinator's bugs of the catalogue: late requests, markers, epochs, expiry, restarts (B and R rows)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,7 +38,7 @@ def at_epoch(stage: Stage, one: Txn, epoch: int) -> None:
     """The id has used up its epochs up to this one, and the coordinator read so from its log."""
     txn = stage.broker.transactions.get(one.name)
     assert txn is not None
-    last = replace(txn, producer=Producer(txn.producer.id, ProducerEpoch(epoch)))
+    last = txn._replace(producer=Producer(txn.producer.id, ProducerEpoch(epoch)))
     assert stage.run(stage.broker.transactions.write_record(last)) is ErrorCode.NONE
     stage.restart()
     one.holds(one.producer_id, epoch)

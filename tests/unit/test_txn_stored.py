@@ -93,8 +93,7 @@ def test_read_back(txn: Txn) -> None:
 @given(txns())
 def test_read_back_when_idle(txn: Txn) -> None:
     """Nearly all ids of a start are like this, and take the short way."""
-    idle = replace(
-        txn,
+    idle = txn._replace(
         partitions=(),
         next_producer_id=ProducerId(-1),
         next_producer_epoch=-1,

@@ -1,7 +1,5 @@
 """Every cell of the coordinator's tables (spec 02): state x request -> answer and next state."""
 
-from dataclasses import replace
-
 import pytest
 
 from oncelog.errors import ErrorCode
@@ -362,7 +360,7 @@ def test_timeout_tx15_and_two_phase_never() -> None:
     ongoing = txn(State.ONGOING)
     assert not is_timed_out(ongoing, Millis(61_000))
     assert is_timed_out(ongoing, Millis(61_001))
-    assert not is_timed_out(replace(ongoing, timeout_ms=NEVER_TIMES_OUT_MS), Millis(2**50))
+    assert not is_timed_out(ongoing._replace(timeout_ms=NEVER_TIMES_OUT_MS), Millis(2**50))
     assert not is_timed_out(txn(State.PREPARE_COMMIT), Millis(2**50))
 
 
@@ -384,4 +382,4 @@ def test_evolve_takes_only_listed_edges_i4() -> None:
     prepared = txn(State.PREPARE_COMMIT)
     assert evolve(prepared, completed(prepared, NOW)).state is State.COMPLETE_COMMIT
     with pytest.raises(AssertionError):
-        evolve(prepared, replace(prepared, state=State.COMPLETE_ABORT))
+        evolve(prepared, prepared._replace(state=State.COMPLETE_ABORT))

@@ -1,7 +1,5 @@
 """KIP-939, decision 0011: an ongoing transaction is handed over to an heir, and only the heir may end it."""
 
-from dataclasses import replace
-
 import pytest
 
 from oncelog.errors import ErrorCode
@@ -103,8 +101,8 @@ def test_an_heir_of_the_last_epoch_gets_a_fresh_id_and_the_markers_keep_the_old_
     decision = end(txn, producer(900, 0))
     assert decision.record is not None
     assert decision.record.producer == producer(7, 32767)
-    assert decode_txn("tid", encode_txn(decision.record, 1)) == replace(
-        decision.record, last_producer_epoch=-1
+    assert decode_txn("tid", encode_txn(decision.record, 1)) == decision.record._replace(
+        last_producer_epoch=-1
     )
     assert completed(decision.record, NOW).producer == producer(900, 1)
     assert decision.producer == producer(900, 1)
@@ -138,7 +136,7 @@ def test_an_init_that_does_not_keep_aborts_above_the_heir() -> None:
 
 
 def test_without_an_ongoing_transaction_keeping_is_an_ordinary_init() -> None:
-    free = replace(ongoing(), state=State.COMPLETE_COMMIT, partitions=())
+    free = ongoing()._replace(state=State.COMPLETE_COMMIT, partitions=())
     decision = init(free, keep=True)
     assert decision.producer == producer(7, 4)
     assert decision.kept == producer(-1, -1)

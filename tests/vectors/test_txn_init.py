@@ -1,7 +1,7 @@
 """Vectors V14 to V20: InitProducerId of a transactional id (spec 8.2)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -104,7 +104,7 @@ def at_last_epoch(data: Path, names: Sequence[str]) -> list[int]:
             for one in ids:
                 txn = server.broker.transactions.get(one.name)
                 assert txn is not None
-                last = replace(txn, producer=Producer(txn.producer.id, ProducerEpoch(LAST_EPOCH)))
+                last = txn._replace(producer=Producer(txn.producer.id, ProducerEpoch(LAST_EPOCH)))
                 spawn(server.loop, server.broker.transactions.write_record(last)).result()
 
         broker.run(write)

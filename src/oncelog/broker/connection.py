@@ -13,11 +13,11 @@ from oncelog.broker.context import CloseConnection, Context
 from oncelog.broker.counters import Rpc
 from oncelog.broker.faults import Faults
 from oncelog.broker.handlers import Api, api_of
-from oncelog.broker.ring import TRACED
+from oncelog.broker.ring import TRACED, Entry
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import ErrorCode, MalformedMessage, StorageFault
 from oncelog.protocol.header import RequestHeader, read_request_header, response_frame_parts
-from oncelog.tasks import Cancelled, Future, Task
+from oncelog.tasks import Cancelled, Future, Task, begun
 
 log = logging.getLogger("oncelog.connection")
 
@@ -33,14 +33,52 @@ class Wire(Protocol):
     def close(self) -> None: ...
 
 
-class _Answer:
-    """The place of one answer in the line."""
+class _Request(Context):
+    """One request under way, and the place of its answer in the line. One object, for there are thousands a second."""
 
-    __slots__ = ("parts", "ready")
+    __slots__ = (
+        "api",
+        "began_ns",
+        "connection",
+        "correlation_id",
+        "is_ready",
+        "is_released",
+        "parts",
+        "rpc",
+        "traced",
+    )
 
-    def __init__(self) -> None:
-        self.ready = False
+    def __init__(
+        self,
+        connection: "Connection",
+        api: Api,
+        rpc: Rpc,
+        header: RequestHeader,
+        peer: tuple[str, int],
+        began_ns: int,
+    ) -> None:
+        self.api_key = header.api_key
+        self.version = self.response_version = header.version
+        self.client_id = header.client_id
+        self.peer_host, self.peer_port = peer
+        self.connection_id = connection.connection_id
+        self.connection = connection
+        self.api = api
+        self.rpc = rpc
+        self.correlation_id = header.correlation_id
+        self.began_ns = began_ns
+        self.traced: Entry | None = None
+        self.is_ready = False
+        self.is_released = False
         self.parts: list[Any] = []
+
+    def release_order(self) -> None:
+        if not self.is_released:
+            self.is_released = True
+            self.connection.released()
+
+    def finish(self, done: Future[Any]) -> None:
+        self.connection.finished(self, done)
 
 
 async def _with_faults(handling: Coroutine[Any, Any, Any], faults: Faults, api_key: int, request: Any) -> Any:
@@ -69,14 +107,11 @@ class Connection:
     ) -> None:
         self._broker = broker
         self._wire = wire
-        self._connection_id = connection_id
-        self._peer_host = peer_host
-        self._peer_port = peer_port
+        self.connection_id = connection_id
         self._on_idle = on_idle  # told whenever queued requests were taken up, so that reading may go on
         self._queued: deque[bytes] = deque()
-        self._answers: deque[_Answer] = deque()
-        self._tasks: dict[int, tuple[int, Task[Any]]] = {}  # by number: api key and what is under way
-        self._count = 0
+        self._answers: deque[_Request] = deque()
+        self._tasks: dict[_Request, Task[Any]] = {}  # those that wait for something
         self._busy = False
         self._held = False
         self._closed = False
@@ -104,7 +139,7 @@ class Connection:
     @property
     def has_short_work(self) -> bool:
         """Anything under way but long polls, which have nothing to say when the broker stops."""
-        return any(key not in LONG_POLLS for key, _ in self._tasks.values())
+        return any(each.api_key not in LONG_POLLS for each in self._tasks)
 
     def frames(self, frames: list[bytes]) -> None:
         """Takes whole requests, in order; answers that are ready at once leave in one write."""
@@ -127,8 +162,8 @@ class Connection:
         self._closed = True
         self._broker.counters.connections_closed += 1
         self._queued.clear()
-        for key, task in list(self._tasks.values()):
-            if key == FETCH:
+        for request, task in list(self._tasks.items()):
+            if request.api_key == FETCH:
                 task.cancel()
         self._wire.close()
 
@@ -151,145 +186,142 @@ class Connection:
 
     def _begin(self, frame: bytes) -> None:
         self.requests += 1
+        broker = self._broker
         try:
             header = read_request_header(frame)
-            api = api_of(header.api_key, header.version, self._broker.offered)
+            key = header.api_key
+            api = api_of(key, header.version, broker.offered)
             if api is None:
                 log.info(
-                    "connection.refused peer=%s:%d api_key=%d version=%d",
-                    self._peer_host,
-                    self._peer_port,
-                    header.api_key,
-                    header.version,
+                    "connection.refused peer=%s:%d api_key=%d version=%d", *self._peer, key, header.version
                 )
                 self.close()
                 return
-            request = api.decode(frame, header.version, header.body_at)
+            asked = api.decode(frame, header.version, header.body_at)
         except MalformedMessage as fault:
-            log.info("connection.malformed peer=%s:%d fault=%s", self._peer_host, self._peer_port, fault)
+            log.info("connection.malformed peer=%s:%d fault=%s", *self._peer, fault)
             self.close()
             return
-        broker = self._broker
-        began_ns = self._clock_ns
-        rpc = self._rpcs[header.api_key]
+        rpc = self._rpcs[key]
         rpc.bytes_in += len(frame) + 4
-        answer = _Answer()
-        self._answers.append(answer)
+        request = _Request(self, api, rpc, header, self._peer, self._clock_ns)
+        self._answers.append(request)
         self._busy = True
-        released = False
+        if key in TRACED and self._ring is not None:
+            request.traced = self._ring.begin(key, frame, asked, self._peer, self._clock_ns)
+        handling = api.handle(asked, request, broker)
+        if broker.faults is not None:
+            handling = _with_faults(handling, broker.faults, key, asked)
+        try:
+            waits_for = handling.send(None)
+        except (
+            StopIteration
+        ) as stop:  # nearly all: there was nothing to wait for, so nothing makes a task of it
+            self._settle(request, stop.value, None)
+            self._end(request)
+        except (Exception, Cancelled) as fault:  # noqa: BLE001  # `_settle` answers it
+            self._settle(request, None, fault)
+            self._end(request)
+        else:
+            task: Task[Any] = begun(broker.loop, handling, waits_for)
+            self._tasks[request] = task
+            task.add_callback(request.finish)
 
-        def release() -> None:
-            nonlocal released
-            if not released:
-                released = True
+    def released(self) -> None:
+        """The next request may begin."""
+        self._busy = False
+        if not self._in_burst:
+            self._pump()
+
+    def finished(self, request: _Request, done: Future[Any]) -> None:
+        """A request that had to wait is over."""
+        self._tasks.pop(request, None)
+        try:
+            response = done.result()
+        except (Exception, Cancelled) as fault:  # noqa: BLE001  # `_settle` answers it
+            self._settle(request, None, fault)
+        else:
+            self._settle(request, response, None)
+        self._end(request)
+
+    def _end(self, request: _Request) -> None:
+        """Counts it, and lets the next one begin and the answer leave."""
+        self._clock_ns = now_ns = self._now_ns()
+        took_ns = now_ns - request.began_ns  # as Times.add, without the call
+        rpc = request.rpc
+        rpc.counts[took_ns.bit_length()] += 1
+        rpc.sum_ns += took_ns
+        if took_ns > rpc.max_ns:
+            rpc.max_ns = took_ns
+        if request.traced is not None and self._ring is not None:
+            self._ring.end(request.traced, took_ns, request.parts)
+        if not self._closed:
+            if not request.is_released:
+                request.is_released = True
                 self._busy = False
                 if not self._in_burst:
                     self._pump()
+            if not self._in_burst:
+                self._flush()
 
-        context = Context(
-            header.api_key,
-            header.version,
-            header.client_id,
-            self._peer_host,
-            self._peer_port,
-            self._connection_id,
-            header.version,
-            release,
-        )
-        self._count += 1
-        number = self._count
-        ring = self._ring if header.api_key in TRACED else None
-        traced = None if ring is None else ring.begin(header.api_key, frame, request, self._peer, began_ns)
-        handling = api.handle(request, context, broker)
-        faults = broker.faults
-        if faults is not None:
-            handling = _with_faults(handling, faults, header.api_key, request)
-        task: Task[Any] = Task(broker.loop, handling)
-
-        def finish(done: Future[Any]) -> None:
-            if self._tasks:
-                self._tasks.pop(number, None)
-            self._settle(done, api, rpc, header, context, answer)
-            self._clock_ns = self._now_ns()
-            took_ns = self._clock_ns - began_ns  # as Times.add, without the call
-            rpc.counts[took_ns.bit_length()] += 1
-            rpc.sum_ns += took_ns
-            if took_ns > rpc.max_ns:
-                rpc.max_ns = took_ns
-            if ring is not None and traced is not None:
-                ring.end(traced, took_ns, answer.parts)
-            if not self._closed:
-                if not released:
-                    release()
-                if not self._in_burst:
-                    self._flush()
-
-        if task.done():
-            finish(task)
-        else:
-            self._tasks[number] = (header.api_key, task)
-            task.add_callback(finish)
-
-    def _settle(
-        self,
-        done: Future[Any],
-        api: Api,
-        rpc: Rpc,
-        header: RequestHeader,
-        context: Context,
-        answer: _Answer,
-    ) -> None:
-        """The one place that catches what a handler raises (API-2); also when nobody waits for the answer any more."""
-        try:
-            response: Any = done.result()
-            parts: list[Any] = []
-            if response is not None:  # else acks=0
+    def _settle(self, request: _Request, response: Any, fault: BaseException | None) -> None:
+        """The one place that answers what a handler raises (API-2); also when nobody waits for the answer any more."""
+        parts: list[Any] = []
+        if fault is None and response is not None:  # else acks=0
+            try:
                 parts = response_frame_parts(
-                    header.api_key, context.response_version, header.correlation_id, response
+                    request.api_key, request.response_version, request.correlation_id, response
                 )
-        except Cancelled:
-            return
-        except StorageFault as fault:
-            self._broker.fail(fault)  # nothing more may be acknowledged: the process stops
-            self.close()
-            return
-        except CloseConnection as why:
-            log.info("connection.closed peer=%s:%d why=%s", self._peer_host, self._peer_port, why)
-            self.close()
-            return
-        except Exception:
-            log.exception(
-                "request.failed api_key=%d version=%d client_id=%.249r peer=%s:%d",
-                header.api_key,
-                header.version,
-                header.client_id,
-                self._peer_host,
-                self._peer_port,
-            )
-            refusal = api.refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-            if refusal is None:
-                self.close()
+            except Exception as unwritable:  # noqa: BLE001  # our own defect: answered like any other
+                fault = unwritable
+        if fault is not None:
+            response = self._refusal(request, fault)
+            if response is None:
                 return
-            response = refusal
             parts = response_frame_parts(
-                header.api_key, context.response_version, header.correlation_id, refusal
+                request.api_key, request.response_version, request.correlation_id, response
             )
-        if api.has_error_code and response is not None and response.error_code:
-            rpc.errors += 1
-        answer.parts = parts
-        answer.ready = True
+        if response is not None and request.api.has_error_code and response.error_code:
+            request.rpc.errors += 1
+        request.parts = parts
+        request.is_ready = True
         if len(parts) == 1:
-            rpc.bytes_out += len(parts[0])
+            request.rpc.bytes_out += len(parts[0])
         else:
             size = sum(map(len, parts))
-            rpc.bytes_out += size
+            request.rpc.bytes_out += size
             self._ready_bytes += size
 
+    def _refusal(self, request: _Request, fault: BaseException) -> Any:
+        """What to answer instead; None if there is no answer: the connection is closed, or its client is gone."""
+        if isinstance(fault, Cancelled):
+            return None
+        if isinstance(fault, StorageFault):
+            self._broker.fail(fault)  # nothing more may be acknowledged: the process stops
+        elif isinstance(fault, CloseConnection):
+            log.info("connection.closed peer=%s:%d why=%s", *self._peer, fault)
+        else:
+            log.error(
+                "request.failed api_key=%d version=%d client_id=%.249r peer=%s:%d",
+                request.api_key,
+                request.version,
+                request.client_id,
+                *self._peer,
+                exc_info=fault,
+            )
+            refusal = request.api.refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            if refusal is not None:
+                return refusal
+        self.close()
+        return None
+
     def _flush(self) -> None:
-        outgoing: list[Any] = []
         answers = self._answers
-        while answers and answers[0].ready:
-            outgoing += answers.popleft().parts
+        if not answers or not answers[0].is_ready:
+            return
+        outgoing = answers.popleft().parts
+        while answers and answers[0].is_ready:
+            outgoing = outgoing + answers.popleft().parts
         if outgoing:
             self._ready_bytes = 0
             self._wire.write(outgoing)

@@ -8,7 +8,7 @@ class CloseConnection(Exception):
     """A handler's answer where Kafka gives none: the connection is closed (acks=0 with an error, spec 1.13)."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Context:
     """One request on one connection."""
 
@@ -21,6 +21,10 @@ class Context:
     response_version: (
         int  # the version that the answer is written in: the request's, but for ApiVersions (API-4)
     )
-    release_order: Callable[[], None] = lambda: None
-    """A handler calls this when the next request of the connection may begin: what remains is waiting (for a sync, say).
-    Answers still leave in the order of the requests."""
+    on_release: Callable[[], None] | None = None
+
+    def release_order(self) -> None:
+        """A handler calls this when the next request of the connection may begin: what remains is waiting (for a sync, say).
+        Answers still leave in the order of the requests."""
+        if self.on_release is not None:
+            self.on_release()

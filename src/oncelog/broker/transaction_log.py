@@ -257,10 +257,15 @@ class TransactionLog:
 
     async def write(self, record: Txn, acks: Acks = Acks.ALL, bump: Bump | None = None) -> ErrorCode:
         """Appends one record; in the same batch why it bumps the epoch, so that neither is ever without the other."""
-        topic = self._engine.topics.get(TRANSACTION_STATE)
-        if topic is None:
+        if TRANSACTION_STATE not in self._engine.topics:
             await self.ensure_topic()
-            topic = self._engine.topics[TRANSACTION_STATE]
+        return error_of(record, await self.begin_write(record, acks, bump))
+
+    def begin_write(
+        self, record: Txn, acks: Acks = Acks.ALL, bump: Bump | None = None
+    ) -> Future[Appended | Refused]:
+        """As `write`, without a wait: the record has its place in the log now. The topic must be there."""
+        topic = self._engine.topics[TRANSACTION_STATE]
         name = record.transactional_id
         at = partition_of(name, len(topic.partitions))
         value = encode_txn(record, self._record_version)
@@ -274,11 +279,7 @@ class TransactionLog:
             if why is not None:
                 image.bumps.put(name, why)
             self._wrote(len(batch))
-        outcome = await written
-        if isinstance(outcome, Refused):
-            log.error("txn.write_refused transactional_id=%r error=%s", name, outcome.error.name)
-            return WRITE_ERRORS.get(outcome.error, outcome.error)
-        return ErrorCode.NONE
+        return written
 
     async def forget(self, partition: Partition, names: Iterable[str], now: Millis) -> ErrorCode:
         """Tombstones for ids of one partition, in one batch."""
@@ -350,6 +351,16 @@ def _decode(transactional_id: str, value: bytes) -> Txn | None:
     if txn is None:
         log.warning("txn.skipped transactional_id=%r why=its record's version", transactional_id)
     return txn
+
+
+def error_of(record: Txn, outcome: Appended | Refused) -> ErrorCode:
+    """What came of a write, as the coordinator answers it."""
+    if isinstance(outcome, Refused):
+        log.error(
+            "txn.write_refused transactional_id=%r error=%s", record.transactional_id, outcome.error.name
+        )
+        return WRITE_ERRORS.get(outcome.error, outcome.error)
+    return ErrorCode.NONE
 
 
 def _is_refused(written: Future[Appended | Refused]) -> bool:

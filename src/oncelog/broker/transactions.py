@@ -15,12 +15,13 @@ from typing import Final, TypeVar
 from oncelog.broker.counters import Counters
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
-from oncelog.broker.transaction_log import TransactionLog
+from oncelog.broker.transaction_log import TransactionLog, error_of
 from oncelog.config import BrokerConfig
 from oncelog.engine.port import Engine, Partition, Refused
 from oncelog.errors import ErrorCode
 from oncelog.model import (
     CONSUMER_OFFSETS,
+    TRANSACTION_STATE,
     Acks,
     Millis,
     Producer,
@@ -143,7 +144,17 @@ class TransactionCoordinator:
         self._ongoing: dict[str, None] = {}  # those that a timeout may meet, in the order of their opening
         self._timers: list[Timer] = []
         self._version = TV1 if config.transaction_version < 2 else TV2
-        self.points = Points()
+        self._points = Points()
+        self._is_watched = False  # somebody else's points are reached
+
+    @property
+    def points(self) -> "Points":
+        return self._points
+
+    @points.setter
+    def points(self, points: "Points") -> None:
+        self._points = points
+        self._is_watched = True
 
     # ---- start and stop
 
@@ -247,7 +258,8 @@ class TransactionCoordinator:
                 return error
             if decision.record is not None:
                 self._ongoing[transactional_id] = None
-                await self.points.reach("after_ongoing", transactional_id)
+                if self._is_watched:
+                    await self.points.reach("after_ongoing", transactional_id)
             return decision.answer
 
     def verify(
@@ -270,8 +282,9 @@ class TransactionCoordinator:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING, NOBODY
         ended: Future[None] | None = None
         async with entry.turns:
-            decision = await self._decide(
-                lambda fresh_id: decide_end(
+            fresh_id: ProducerId | None = None
+            while True:
+                decision = decide_end(
                     entry.txn,
                     producer,
                     commit=commit,
@@ -280,7 +293,9 @@ class TransactionCoordinator:
                     fresh_id=fresh_id,
                     pending=entry.pending,
                 )
-            )
+                if not decision.needs_producer_id:
+                    break
+                fresh_id = await self._producer_ids.next()
             error = await self._obey(entry, decision)
             if error is not ErrorCode.NONE:
                 return error, NOBODY
@@ -364,7 +379,10 @@ class TransactionCoordinator:
 
     async def write_record(self, record: Txn, acks: Acks = Acks.ALL, bump: Bump | None = None) -> ErrorCode:
         """Appends one record to __transaction_state; the state in memory is the caller's."""
-        return await self._log.write(record, acks, bump)
+        if TRANSACTION_STATE not in self._engine.topics:
+            return await self._log.write(record, acks, bump)
+        written = self._log.begin_write(record, acks, bump)
+        return error_of(record, written.result() if written.done() else await written)
 
     # ---- markers, then Complete
 
@@ -373,8 +391,9 @@ class TransactionCoordinator:
         txn = entry.txn
         assert txn is not None
         entry.pending = _complete_state(txn.state)
-        point = "after_prepare_commit" if txn.state is State.PREPARE_COMMIT else "after_prepare_abort"
-        await self.points.reach(point, txn.transactional_id)
+        if self._is_watched:
+            point = "after_prepare_commit" if txn.state is State.PREPARE_COMMIT else "after_prepare_abort"
+            await self.points.reach(point, txn.transactional_id)
         if self._config.end_txn_reply == "complete":
             return self._finish(entry)
         return self._finish_after_answer(entry)
@@ -406,11 +425,12 @@ class TransactionCoordinator:
         clock, counters = self._clock, self._counters
         began_ns = clock.monotonic_ns()
         while left:
-            outcomes = [
-                (each, spawn(self._loop, self._end_partition(each, prepared, left))) for each in list(left)
-            ]
-            for each, outcome in outcomes:
-                error = await outcome
+            waits_for = list(left)
+            # All markers are on their way before one is waited for: one sync serves them all.
+            begun = [spawn(self._loop, self._end_partition(each, prepared, left)) for each in waits_for[:-1]]
+            last = await self._end_partition(waits_for[-1], prepared, left)
+            errors = [*[await each for each in begun], last]
+            for each, error in zip(waits_for, errors, strict=True):
                 if error not in MARKER_DONE and error not in MARKER_AGAIN:
                     log.error(
                         "txn.marker_refused transactional_id=%r partition=%s error=%s",
@@ -423,7 +443,8 @@ class TransactionCoordinator:
                 counters.add("txn.markers_retried", len(left))
                 await sleep(self._loop, MARKER_RETRY_MS)
         marked_ns = clock.monotonic_ns()
-        await self.points.reach("before_complete", prepared.transactional_id)
+        if self._is_watched:
+            await self.points.reach("before_complete", prepared.transactional_id)
         done = completed(prepared, self._clock.wall_ms())
         # Recovery would write the markers and Complete again, so nobody waits for this one to be durable.
         while await self.write_record(done, Acks.LEADER) is not ErrorCode.NONE:
@@ -435,7 +456,8 @@ class TransactionCoordinator:
         counters.took("txn.prepare_to_complete", clock.monotonic_ns() - began_ns)
         outcome = "txn.committed" if done.state is State.COMPLETE_COMMIT else "txn.aborted"
         counters.took(outcome, max(done.update_ms - done.start_ms, 0) * NS_PER_MS)
-        await self.points.reach("after_complete", prepared.transactional_id)
+        if self._is_watched:
+            await self.points.reach("after_complete", prepared.transactional_id)
 
     async def _end_partition(
         self, where: TopicPartition, prepared: Txn, left: dict[TopicPartition, None]
@@ -445,10 +467,11 @@ class TransactionCoordinator:
         if topic is None or where.partition >= len(topic.partitions):
             del left[where]  # the topic was deleted: nothing is left to be ended (V58)
             return ErrorCode.NONE
-        try:
-            await self.points.reach("before_marker", prepared.transactional_id, where)
-        except LostWrite:
-            return ErrorCode.REQUEST_TIMED_OUT
+        if self._is_watched:
+            try:
+                await self.points.reach("before_marker", prepared.transactional_id, where)
+            except LostWrite:
+                return ErrorCode.REQUEST_TIMED_OUT
         error = await self.write_marker(
             where,
             prepared.producer,
@@ -460,7 +483,8 @@ class TransactionCoordinator:
             del left[where]
         if error is ErrorCode.NONE:
             self._counters.add("txn.markers")
-            await self.points.reach("after_marker", prepared.transactional_id, where)
+            if self._is_watched:
+                await self.points.reach("after_marker", prepared.transactional_id, where)
         return error
 
     async def write_marker(
@@ -484,13 +508,14 @@ class TransactionCoordinator:
         topic = self._engine.topics.get(where.topic)
         if topic is None or not 0 <= where.partition < len(topic.partitions):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        outcome = await topic.partitions[where.partition].append_marker(
+        written = topic.partitions[where.partition].append_marker(
             producer_id=producer.id,
             producer_epoch=producer.epoch,
             coordinator_epoch=coordinator_epoch,
             commit=commit,
             transaction_version=transaction_version,
         )
+        outcome = written.result() if written.done() else await written
         return outcome.error if isinstance(outcome, Refused) else ErrorCode.NONE
 
     def _coordinator_epoch(self, transactional_id: str) -> int:

@@ -65,8 +65,21 @@ class RealFile:
         disk = self._disk
         if disk.fault is not None:
             raise disk.fault
-        size = self._size if self._size >= 0 else self.size()
-        self._size = size + self._write(size, pieces)
+        at = self._size
+        if at >= 0 <= self._descriptor and len(pieces) <= MOST_PIECES:
+            self._used = True
+            wanted = sum(map(len, pieces))
+            try:
+                done = os.pwritev(self._descriptor, pieces, at)
+            except OSError as error:
+                self._cut_back(self._descriptor)
+                disk.fail("write", self.path, error)
+            if done == wanted:
+                self._size = at + wanted
+                return
+        else:
+            at, done = self.size(), 0
+        self._size = at + self._write(at, pieces, done)
 
     def write_at(self, at: int, data: Bytes) -> None:
         if self._disk.fault is not None:
@@ -74,12 +87,14 @@ class RealFile:
         size = self.size()
         self._size = max(size, at + self._write(at, (data,)))
 
-    def _write(self, at: int, pieces: Sequence[Bytes]) -> int:
-        """Writes all of it or marks the disk failed; what was written of a failed append is cut off again."""
+    def _write(self, at: int, pieces: Sequence[Bytes], done: int = 0) -> int:
+        """Writes all of it or marks the disk failed; what was written of a failed append is cut off again. `done` bytes of
+        it are written already."""
         wanted = sum(map(len, pieces))
         descriptor = self.descriptor()
         try:
-            done = os.pwritev(descriptor, pieces[:MOST_PIECES], at)
+            if not done:
+                done = os.pwritev(descriptor, pieces[:MOST_PIECES], at)
             while done < wanted:  # a short write: go on behind it (B55)
                 before = done
                 done += os.pwritev(descriptor, _rest(pieces, done), at + done)

@@ -6,7 +6,7 @@ the same for every engine. Each call says what is durable when it returns.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from oncelog.engine.times import Times
 from oncelog.errors import ErrorCode
@@ -16,8 +16,7 @@ from oncelog.ports import Bytes
 from oncelog.tasks import Future
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """A batch is in the log, or was there already (`duplicate`: the offsets are those of the first time)."""
 
     base_offset: int

@@ -23,6 +23,7 @@ REQUEST: Final = struct.Struct(">hhih")
 assert REQUEST.size == 10
 LENGTH: Final = struct.Struct(">i")
 CORRELATION: Final = struct.Struct(">i")
+LENGTH_AND_CORRELATION: Final = struct.Struct(">ii")
 NEVER: Final = 2**15  # above every version
 FIRST_FLEXIBLE: Final = {
     api.key: NEVER if api.first_flexible is None else api.first_flexible for api in APIS.values()
@@ -112,6 +113,11 @@ def response_frame_parts(
     api_key: int, version: int, correlation_id: int, response: Message
 ) -> list[BytesLike]:
     """As `response_frame`, in pieces: large record bytes are those of the message, not a copy."""
+    if type(response).encode_parts is Message.encode_parts:  # it has no such bytes
+        out = bytearray(9 if _response_flexible(api_key, version) else 8)
+        response.write(out, version)
+        LENGTH_AND_CORRELATION.pack_into(out, 0, len(out) - 4, correlation_id)
+        return [out]
     head = bytearray(4)
     write_response_header(head, api_key, version, correlation_id)
     parts = response.encode_parts(version)

@@ -5,8 +5,7 @@ The order of every check is Kafka's (spec 02). A refusal changes nothing. A reco
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from oncelog.errors import ErrorCode
 from oncelog.model import (
@@ -36,8 +35,7 @@ NOBODY: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 FENCING_EPOCH: Final = ProducerEpoch(MAX_EPOCH + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What to do about one request. `producer` is what the answer carries; on errors nobody (-1, -1)."""
 
     answer: ErrorCode
@@ -108,8 +106,8 @@ def _hand_over(txn: Txn, timeout_ms: int, now: Millis, fresh_id: ProducerId | No
         return NEEDS_ID
     else:
         heir = Producer(fresh_id, ProducerEpoch(0))
-    record = replace(
-        txn, next_producer_id=heir.id, next_producer_epoch=heir.epoch, timeout_ms=timeout_ms, update_ms=now
+    record = txn._replace(
+        next_producer_id=heir.id, next_producer_epoch=heir.epoch, timeout_ms=timeout_ms, update_ms=now
     )
     return Decision(ErrorCode.NONE, heir, record, kept=txn.producer)
 
@@ -143,8 +141,7 @@ def _init_free(
         if fresh_id is None:
             return NEEDS_ID
         producer = Producer(fresh_id, ProducerEpoch(0))
-    record = replace(  # TX-7
-        txn,
+    record = txn._replace(  # TX-7
         producer=producer,
         previous_producer_id=txn.producer.id,
         next_producer_id=NO_PRODUCER_ID,
@@ -188,8 +185,7 @@ def decide_add(
     added = tuple(sorted({*txn.partitions, *partitions} if ongoing else set(partitions)))
     if ongoing and added == txn.partitions:
         return Decision(ErrorCode.NONE)
-    record = replace(
-        txn,
+    record = txn._replace(
         state=State.ONGOING,
         partitions=added,
         previous_producer_id=txn.producer.id,
@@ -344,8 +340,7 @@ def _prepare(
         last_epoch = NO_EPOCH
         after = Producer(owner.id, ProducerEpoch(owner.epoch + 1))
     rotates = after.id != txn.producer.id
-    return replace(
-        txn,
+    return txn._replace(
         # Markers carry the id of the data and an epoch that no client holds.
         producer=Producer(txn.producer.id, FENCING_EPOCH) if rotates else after,
         previous_producer_id=txn.producer.id,
@@ -381,8 +376,7 @@ def completed(txn: Txn, now: Millis) -> Txn:
     after = txn.producer
     if txn.next_producer_id != NO_PRODUCER_ID:
         after = Producer(txn.next_producer_id, ProducerEpoch(max(txn.next_producer_epoch, 0)))
-    return replace(
-        txn,
+    return txn._replace(
         producer=after,
         previous_producer_id=txn.producer.id,
         next_producer_id=NO_PRODUCER_ID,

@@ -6,6 +6,7 @@ A property test holds both to the same bytes.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from struct import Struct
 from typing import Final
 
@@ -33,7 +34,7 @@ from oncelog.record.txn_state import (
     encode_value,
 )
 from oncelog.record.varint import encode_unsigned, encode_varint, read_varint
-from oncelog.txn.state import ENDING, Bump, Caller, State, Txn
+from oncelog.txn.state import ENDING, TV2, Bump, Caller, State, Txn
 
 FIXED: Final = Struct(">hqhib")  # version, producer id, producer epoch, timeout, status
 TIMES: Final = Struct(">qq")  # last update, start
@@ -45,6 +46,10 @@ NULL, NONE_LISTED = (
 FLEXIBLE: Final = 1
 NO_ID: Final = -1
 PREVIOUS_ID, NEXT_ID, CLIENT_VERSION, NEXT_EPOCH = 0, 1, 2, 3  # tags
+# All tags of nearly every record: how many, previous producer id, client version.
+TV2_TAGS: Final = Struct(">BBBqBBBB")
+TV2_TAGS_HEAD: Final = (2, PREVIOUS_ID, ID.size)
+TV2_TAGS_TAIL: Final = (CLIENT_VERSION, 2, 0, TV2)
 assert FIXED.size == 17
 assert TIMES.size == 16
 
@@ -62,6 +67,8 @@ STATES: Final[tuple[State, ...]] = tuple(
 )  # that are ever written
 KEY_TYPE: Final = b"\x00\x00"
 BUMP_KEY_TYPE: Final = BUMP_TYPE.to_bytes(2, "big")
+LONGEST_ONE_BYTE: Final = 64  # of a varint: lengths below have one byte, below 8192 two
+LONGEST_TWO_BYTES: Final = 8192
 CLIENT_ID_CHARACTERS: Final = 249  # as much of it is kept: clients may send 32 KB
 STATUS_AT: Final = FIXED.size - 1
 UNDER_WAY: Final = frozenset({State.ONGOING, *ENDING})
@@ -75,6 +82,8 @@ def encode_txn(txn: Txn, version: int) -> bytes:
     out = bytearray(FIXED.pack(version, txn.producer.id, txn.producer.epoch, txn.timeout_ms, txn.state))
     if not txn.partitions:
         out.append(NULL if txn.state is State.EMPTY else NONE_LISTED)
+    elif len(txn.partitions) == 1:
+        out += _one_partition(txn.partitions[0])
     else:
         by_topic = _by_topic(txn)
         out += encode_unsigned(len(by_topic) + 1)
@@ -85,6 +94,11 @@ def encode_txn(txn: Txn, version: int) -> bytes:
                 out += number.to_bytes(4, "big")
             out.append(0)  # no tags
     out += TIMES.pack(txn.update_ms, txn.start_ms)
+    if (
+        txn.client_version == TV2
+        and txn.next_producer_id == txn.next_producer_epoch == NO_ID != txn.previous_producer_id
+    ):
+        return bytes(out + TV2_TAGS.pack(*TV2_TAGS_HEAD, txn.previous_producer_id, *TV2_TAGS_TAIL))
     count_at = len(out)
     out.append(0)
     for tag, value in ((PREVIOUS_ID, txn.previous_producer_id), (NEXT_ID, txn.next_producer_id)):
@@ -98,6 +112,13 @@ def encode_txn(txn: Txn, version: int) -> bytes:
         out[count_at] += 1
         out += bytes((NEXT_EPOCH, 2)) + txn.next_producer_epoch.to_bytes(2, "big")
     return bytes(out)
+
+
+@lru_cache(maxsize=4096)
+def _one_partition(where: TopicPartition) -> bytes:
+    """A list of one topic with one partition: what most transactions have."""
+    name = where.topic.encode()
+    return b"\2" + encode_unsigned(len(name) + 1) + name + b"\2" + where.partition.to_bytes(4, "big") + b"\0"
 
 
 def _by_topic(txn: Txn) -> dict[str, list[int]]:
@@ -215,14 +236,42 @@ def idle_since(value: bytes) -> Millis | None:
 
 def encode_batch(transactional_id: str, value: bytes, bump: bytes | None, now: Millis) -> bytes:
     """One record batch, as `build_batch` would make it: the state of an id, and why its epoch was bumped by it if it was."""
-    name = transactional_id.encode()
-    records = _record(0, KEY_TYPE, name, value)
-    if bump is not None:
-        records += _record(1, BUMP_KEY_TYPE, name, bump)
-    last = 0 if bump is None else 1
-    rest = REST.pack(0, last, now, now, -1, -1, -1, last + 1) + records
+    if bump is None and len(value) < LONGEST_TWO_BYTES:
+        # Nearly all of them. Attributes and both deltas are zeros, then the key; behind the value no headers.
+        before = _before_value(transactional_id)
+        size = len(value)
+        if size < LONGEST_ONE_BYTE:
+            body = b"%b%c%b\0" % (before, size << 1, value)
+        else:
+            body = b"%b%c%c%b\0" % (before, size << 1 & 0x7F | 0x80, size >> 6, value)
+        size = len(body)
+        if size < LONGEST_ONE_BYTE:
+            rest = b"%b%c%b" % (REST.pack(0, 0, now, now, -1, -1, -1, 1), size << 1, body)
+        elif size < LONGEST_TWO_BYTES:
+            rest = b"%b%c%c%b" % (
+                REST.pack(0, 0, now, now, -1, -1, -1, 1),
+                size << 1 & 0x7F | 0x80,
+                size >> 6,
+                body,
+            )
+        else:
+            rest = REST.pack(0, 0, now, now, -1, -1, -1, 1) + encode_varint(size) + body
+    else:
+        name = transactional_id.encode()
+        records = _record(0, KEY_TYPE, name, value)
+        if bump is not None:
+            records += _record(1, BUMP_KEY_TYPE, name, bump)
+        last = 0 if bump is None else 1
+        rest = REST.pack(0, last, now, now, -1, -1, -1, last + 1) + records
     length = CRC_FROM - LENGTH_OVERHEAD_BYTES + len(rest)
     return HEAD.pack(0, length, -1, MAGIC, crc32c(rest)) + rest
+
+
+@lru_cache(maxsize=4096)
+def _before_value(transactional_id: str) -> bytes:
+    """Of the first record of a batch: attributes, timestamp delta, offset delta and key."""
+    name = transactional_id.encode()
+    return b"\0\0\0" + encode_varint(len(name) + 4) + KEY_TYPE + len(name).to_bytes(2, "big") + name
 
 
 def _record(offset_delta: int, key_type: bytes, name: bytes, value: bytes) -> bytes:

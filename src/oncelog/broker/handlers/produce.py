@@ -9,6 +9,7 @@ Left out: authorization; throttling.
 """
 
 from collections.abc import Mapping
+from struct import Struct
 from typing import Final
 
 from oncelog.broker.context import CloseConnection, Context
@@ -17,7 +18,7 @@ from oncelog.engine.port import Appended, Partition, Refused
 from oncelog.errors import ErrorCode
 from oncelog.log.state import Guard
 from oncelog.log.validate import Invalid, read_one_batch
-from oncelog.model import INTERNAL_TOPICS, Acks, Producer, ProducerEpoch, ProducerId, TopicId, TopicPartition
+from oncelog.model import INTERNAL_TOPICS, Acks, Producer, TopicId, TopicPartition
 from oncelog.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -29,7 +30,6 @@ from oncelog.protocol.messages.produce import (
 )
 from oncelog.record.batch import (
     COMPRESSION_MASK,
-    HEADER,
     HEADER_BYTES,
     LENGTH_OVERHEAD_BYTES,
     MAGIC,
@@ -56,38 +56,25 @@ RETRIED_AS_NOT_ENOUGH_REPLICAS: Final = frozenset(
     }
 )
 ZSTD: Final = 4
+OF_PRODUCER: Final = Struct(">qhi")  # producer id, producer epoch and base sequence, in the header of a batch
+OF_PRODUCER_AT: Final = 43
 ACKS: Final = {-1: Acks.ALL, 0: Acks.NONE, 1: Acks.LEADER}
 
 Outcome = Future[Appended | Refused] | Refused
 
 
 async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> ProduceResponse | None:
-    found = [
-        [_find(topic, part, context, broker) for part in topic.partition_data] for topic in request.topic_data
-    ]
-    producers = _transactional_producers(request)
-    guards: dict[tuple[int, int], Guard | Refused] = {}
-    if producers is not None:
-        refused = _refuse_request(request, producers, broker)
-        if refused is None and context.version < FIRST_IMPLICIT:
-            refused = _refuse_copy(request, producers, context, broker)
-        if refused is not None:
-            found = [[refused] * len(parts) for parts in found]
-        elif producers:
-            guards = await _verify(request, found, producers.pop(), context, broker)
-    outcomes = [
-        [
-            each if isinstance(each, Refused) else _append(each, part, request, guards.get((at, place)))
-            for place, (each, part) in enumerate(zip(parts, topic.partition_data, strict=True))
-        ]
-        for at, (parts, topic) in enumerate(zip(found, request.topic_data, strict=True))
-    ]
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        outcomes = [[await _one(request, context, broker)]]
+    else:
+        outcomes = await _many(request, context, broker)
     context.release_order()  # every batch has its place; what is left is waiting for the disk
 
     deadline_ms = None
     responses: list[TopicProduceResponse] = []
     failed = False
-    for topic, topic_outcomes in zip(request.topic_data, outcomes, strict=True):
+    for topic, topic_outcomes in zip(topics, outcomes, strict=True):
         parts: list[PartitionProduceResponse] = []
         for part, outcome in zip(topic.partition_data, topic_outcomes, strict=True):
             if isinstance(outcome, Refused):
@@ -115,6 +102,59 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
     return ProduceResponse(responses=responses)
 
 
+async def _one(request: ProduceRequest, context: Context, broker: Runtime) -> Outcome:
+    """A request for one partition, as those of small transactions are: what `_many` does, without its lists."""
+    topic = request.topic_data[0]
+    part = topic.partition_data[0]
+    found = _find(topic, part, context, broker)
+    records = part.records
+    if records is None or len(records) < HEADER_BYTES or not records[22] & TRANSACTIONAL:
+        return found if isinstance(found, Refused) else _append(found, part, request, None)
+    producer_id, producer_epoch, sequence = OF_PRODUCER.unpack_from(records, OF_PRODUCER_AT)
+    guard = None
+    if producer_id < 0:
+        refused = _refuse_request(request, set(), broker)
+    else:
+        producer = Producer(producer_id, producer_epoch)
+        refused = _refuse_request(request, {producer}, broker)
+        if refused is None and context.version < FIRST_IMPLICIT:
+            refused = _refuse_copy(request, {producer}, context, broker)
+        if refused is None and not isinstance(found, Refused):
+            guard = _begin(found, producer, sequence, context, broker)
+            if isinstance(guard, Guard):
+                where = TopicPartition(found.topic, found.index)
+                answers = await _ask(request, producer, [where], context, broker)
+                if answers[where] is not ErrorCode.NONE:
+                    guard = Refused(*_as_produce_error(answers[where], context.version))
+    if refused is not None:
+        return refused
+    return found if isinstance(found, Refused) else _append(found, part, request, guard)
+
+
+async def _many(request: ProduceRequest, context: Context, broker: Runtime) -> list[list[Outcome]]:
+    """A request for any partitions: one question to the coordinator for all of them."""
+    found = [
+        [_find(topic, part, context, broker) for part in topic.partition_data] for topic in request.topic_data
+    ]
+    producers = _transactional_producers(request)
+    guards: dict[tuple[int, int], Guard | Refused] = {}
+    if producers is not None:
+        refused = _refuse_request(request, producers, broker)
+        if refused is None and context.version < FIRST_IMPLICIT:
+            refused = _refuse_copy(request, producers, context, broker)
+        if refused is not None:
+            found = [[refused] * len(parts) for parts in found]
+        elif producers:
+            guards = await _verify(request, found, producers.pop(), context, broker)
+    return [
+        [
+            each if isinstance(each, Refused) else _append(each, part, request, guards.get((at, place)))
+            for place, (each, part) in enumerate(zip(parts, topic.partition_data, strict=True))
+        ]
+        for at, (parts, topic) in enumerate(zip(found, request.topic_data, strict=True))
+    ]
+
+
 def _transactional_producers(request: ProduceRequest) -> set[Producer] | None:
     """Whose transactional batches are in the request; None for most requests, which have no such batch.
 
@@ -126,9 +166,9 @@ def _transactional_producers(request: ProduceRequest) -> set[Producer] | None:
             records = part.records
             if records is not None and len(records) >= HEADER_BYTES and records[22] & TRANSACTIONAL:
                 producers = set() if producers is None else producers
-                header = HEADER.unpack_from(records)
-                if header[9] >= 0:
-                    producers.add(Producer(ProducerId(header[9]), ProducerEpoch(header[10])))
+                producer_id, producer_epoch, _ = OF_PRODUCER.unpack_from(records, OF_PRODUCER_AT)
+                if producer_id >= 0:
+                    producers.add(Producer(producer_id, producer_epoch))
     return producers
 
 
@@ -138,8 +178,9 @@ def _refuse_request(request: ProduceRequest, producers: set[Producer], broker: R
         return Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if any(broker.transactions.is_handed_over(request.transactional_id, each) for each in producers):
-        return Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
+    for each in producers:
+        if broker.transactions.is_handed_over(request.transactional_id, each):
+            return Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
     return None
 
 
@@ -193,37 +234,49 @@ async def _verify(
     """
     guards: dict[tuple[int, int], Guard | Refused] = {}
     asked: dict[TopicPartition, tuple[int, int]] = {}
-    implicit = context.version >= FIRST_IMPLICIT
-    if not implicit and not broker.config.transaction_partition_verification_enable:
-        return guards
     for at, topic in enumerate(request.topic_data):
         for place, part in enumerate(topic.partition_data):
             partition = found[at][place]
             if isinstance(partition, Refused) or not (part.records or b"")[22] & TRANSACTIONAL:
                 continue
-            header = HEADER.unpack_from(part.records or b"")
-            if header[9] != producer.id:  # of nobody
+            producer_id, _, sequence = OF_PRODUCER.unpack_from(part.records or b"", OF_PRODUCER_AT)
+            if producer_id != producer.id:  # of nobody
                 continue
-            sequence = header[11]
-            guard = partition.begin_verification(
-                producer.id, producer.epoch, sequence, supports_epoch_bump=implicit
-            )
-            if isinstance(guard, ErrorCode):
-                guards[at, place] = Refused(guard)
-            elif guard is not None:
+            guard = _begin(partition, producer, sequence, context, broker)
+            if guard is not None:
                 guards[at, place] = guard
+            if isinstance(guard, Guard):
                 asked[TopicPartition(partition.topic, partition.index)] = (at, place)
     if asked:
-        transactional_id = request.transactional_id or ""
-        if implicit:
-            answer = await _add(transactional_id, producer, list(asked), broker)
-            answers: Mapping[TopicPartition, ErrorCode] = dict.fromkeys(asked, answer)
-        else:
-            answers = broker.transactions.verify(transactional_id, producer, list(asked))
-        for where, error in answers.items():
+        for where, error in (await _ask(request, producer, list(asked), context, broker)).items():
             if error is not ErrorCode.NONE:
                 guards[asked[where]] = Refused(*_as_produce_error(error, context.version))
     return guards
+
+
+def _begin(
+    partition: Partition, producer: Producer, sequence: int, context: Context, broker: Runtime
+) -> Guard | Refused | None:
+    """A guard, if the coordinator has to be asked; None if the producer's transaction is known here already."""
+    implicit = context.version >= FIRST_IMPLICIT
+    if not implicit and not broker.config.transaction_partition_verification_enable:
+        return None
+    guard = partition.begin_verification(producer.id, producer.epoch, sequence, supports_epoch_bump=implicit)
+    return Refused(guard) if isinstance(guard, ErrorCode) else guard
+
+
+async def _ask(
+    request: ProduceRequest,
+    producer: Producer,
+    partitions: list[TopicPartition],
+    context: Context,
+    broker: Runtime,
+) -> Mapping[TopicPartition, ErrorCode]:
+    """Whether the coordinator has them in the producer's transaction; from version 12 on it takes them in."""
+    transactional_id = request.transactional_id or ""
+    if context.version < FIRST_IMPLICIT:
+        return broker.transactions.verify(transactional_id, producer, partitions)
+    return dict.fromkeys(partitions, await _add(transactional_id, producer, partitions, broker))
 
 
 async def _add(

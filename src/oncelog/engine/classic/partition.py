@@ -7,6 +7,7 @@ high watermark follows the log end at once; with durability=power it follows the
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from struct import Struct
 from typing import Any, Final
 
@@ -62,6 +63,8 @@ HEAD: Final = Struct(
 EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -2, -1, -3, -4
 NOWHERE: Final = OffsetAt(-1, -1, -1)
 OUT_OF_RANGE: Final = Read(ErrorCode.OFFSET_OUT_OF_RANGE, b"", -1, -1, -1, None)
+# As BatchHeader._make, without a step of Python: there is one for every batch that is written.
+new_header: Final[Callable[[tuple[Any, ...]], BatchHeader]] = partial(tuple[Any].__new__, BatchHeader)
 REMEMBERED_READS: Final = 64
 GONE: Final = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -94,10 +97,15 @@ class ClassicPartition:
         self.deleted = False
         self.cleaning = False  # its segments stay where they are meanwhile
         self._store = store
+        self._wall_ms = store.clock.wall_ms
         self._state = LogState(log_start_offset=log_start_offset)
         self._segments: list[Segment] = []
         self._bases: list[int] = []
         self._active: Segment | None = None
+        # What is below all three cannot fill the active segment: `_must_roll` need not be asked.
+        self._easy_bytes = -1
+        self._easy_timestamp = -1
+        self._easy_offset = -1
         self._epochs: list[LeaderEpoch] = []
         self._epochs_kept = False  # in a file
         self._snapshots: list[int] = []
@@ -128,6 +136,8 @@ class ClassicPartition:
             self._segment_ms = min(config.segment_ms, config.max_compaction_lag_ms)
         self._waits_for_sync = self._store.power or config.flush_messages == 1
         self._syncs_at_times = config.flush_messages < MAX_LONG or config.flush_ms < MAX_LONG
+        self._easy_bytes = -1
+        self._stamped = config.message_timestamp_type == "LogAppendTime"
 
     # What is there
 
@@ -178,6 +188,7 @@ class ClassicPartition:
         self._segments = found.segments
         self._bases = [segment.base_offset for segment in found.segments]
         self._active = found.segments[-1] if found.segments else None
+        self._easy_bytes = -1
         self._snapshots = found.snapshots
         self._epochs = [epoch for epoch in found.epochs or () if epoch.leader_epoch < self.leader_epoch]
         self._epochs.append(LeaderEpoch(self.leader_epoch, state.log_end_offset))
@@ -193,8 +204,10 @@ class ClassicPartition:
         if self.deleted:
             return resolved(GONE)
         state = self._state if self.loaded else self.state
-        header = BatchHeader._make(HEADER.unpack_from(batch))
-        now = self._store.clock.wall_ms()
+        header = new_header(HEADER.unpack_from(batch))
+        now = self._wall_ms()
+        if origin is Origin.COORDINATOR and header.producer_id < 0:
+            return self._append_plain(batch, header, acks, now)
         if origin is Origin.CLIENT:
             checked = validate(
                 batch,
@@ -251,6 +264,22 @@ class ClassicPartition:
             acks,
         )
 
+    def _append_plain(
+        self, batch: Bytes, header: BatchHeader, acks: Acks, now: int
+    ) -> Future[Appended | Refused]:
+        """A coordinator's batch without a producer: there is no rule that could refuse it, and no producer to remember."""
+        state = self._state
+        length = header.length
+        if length + LENGTH_OVERHEAD_BYTES > self.config.max_message_bytes:
+            return resolved(Refused(ErrorCode.MESSAGE_TOO_LARGE))
+        base_offset = state.log_end_offset
+        pieces = (HEAD.pack(base_offset, length, self.leader_epoch), memoryview(batch)[HEAD.size :])
+        self._write(pieces, header, base_offset, header.max_timestamp, now)
+        last_offset = base_offset + header.last_offset_delta
+        state.log_end_offset = last_offset + 1
+        self._moved(header.count)
+        return self._answer(Appended(base_offset, last_offset, -1, state.log_start_offset), acks)
+
     def append_marker(
         self,
         *,
@@ -262,15 +291,15 @@ class ClassicPartition:
     ) -> Future[Appended | Refused]:
         if self.deleted:
             return resolved(GONE)
-        state = self.state
+        state = self._state if self.loaded else self.state
         decision = decide_marker(state, producer_id, producer_epoch, coordinator_epoch, transaction_version)
         if isinstance(decision, Refusal):
             return resolved(Refused(decision.error, log_start_offset=state.log_start_offset))
         if self.config.max_message_bytes < MARKER_BYTES:
             return resolved(Refused(ErrorCode.MESSAGE_TOO_LARGE))
-        now = self._store.clock.wall_ms()
+        now = self._wall_ms()
         base_offset = state.log_end_offset
-        stamped = self.config.message_timestamp_type == "LogAppendTime"
+        stamped = self._stamped
         batch = encode_marker(
             base_offset=base_offset,
             leader_epoch=self.leader_epoch,
@@ -281,7 +310,7 @@ class ClassicPartition:
             commit=commit,
             log_append_time=stamped,
         )
-        header = BatchHeader._make(HEADER.unpack_from(batch))
+        header = new_header(HEADER.unpack_from(batch))
         segment = self._write((batch,), header, base_offset, now, now)
         self._store.markers += 1
         completed = evolve(
@@ -304,19 +333,25 @@ class ClassicPartition:
         self, pieces: Sequence[Bytes], header: BatchHeader, base_offset: int, max_timestamp: int, now: int
     ) -> Segment:
         """One write for one batch. If it fails nothing has changed here, and the disk takes no other (B47)."""
-        segment = self._active
+        store, segment = self._store, self._active
         size = header.length + LENGTH_OVERHEAD_BYTES
         last_offset = base_offset + header.last_offset_delta
         try:
-            if segment is None or self._must_roll(segment, size, last_offset, max_timestamp, now):
+            if segment is None or (
+                (
+                    segment.size + size > self._easy_bytes
+                    or max_timestamp > self._easy_timestamp
+                    or last_offset > self._easy_offset
+                )
+                and self._must_roll(segment, size, last_offset, max_timestamp, now)
+            ):
                 segment = self.roll(now)
             segment.append(pieces, size, last_offset, max_timestamp, self.config.index_interval_bytes)
         except StorageFault as fault:
-            self._store.fail(fault)
+            store.fail(fault)
             raise
         self._unsynced[segment] = None
         self.changed = True
-        store = self._store
         store.batches += 1
         store.records += header.count
         store.appended_bytes += size
@@ -331,11 +366,18 @@ class ClassicPartition:
             return False
         first = segment.oldest_timestamp()
         age = max_timestamp - first if first >= 0 else now - segment.created_ms
-        return (
+        if (
             age > self._segment_ms
             or segment.indexes_full(config.segment_index_bytes)
             or last_offset - segment.base_offset > MOST_OFFSETS
+        ):
+            return True
+        self._easy_bytes = min(
+            config.segment_bytes, segment.easy_bytes(config.segment_index_bytes, config.index_interval_bytes)
         )
+        self._easy_timestamp = first + self._segment_ms if first >= 0 else -1
+        self._easy_offset = segment.base_offset + MOST_OFFSETS
+        return False
 
     def roll(self, now: int) -> Segment:
         """Closes the active segment and begins a new one at the log end."""
@@ -366,6 +408,7 @@ class ClassicPartition:
         self._segments.append(segment)
         self._bases.append(base_offset)
         self._active = segment
+        self._easy_bytes = -1
         return segment
 
     async def _settle(

@@ -231,7 +231,10 @@ class Segment:
         log = self._log
         (self.log if log is None else log).append(pieces)
         self._size = position + size
-        self.index_batch(position, size, last_offset, max_timestamp, interval)
+        if position == 0 or max_timestamp > self.max_timestamp or self.bytes_since_index > interval:
+            self.index_batch(position, size, last_offset, max_timestamp, interval)
+        else:
+            self.bytes_since_index += size
 
     def index_batch(
         self, position: int, size: int, last_offset: int, max_timestamp: int, interval: int
@@ -272,6 +275,16 @@ class Segment:
             # One entry is kept free for the closing one.
             len(self.times) >= limit_bytes // time_index.ENTRY_BYTES - 1
         )
+
+    def easy_bytes(self, limit_bytes: int, interval: int) -> int:
+        """Up to which size of this segment its indexes cannot become full, whatever is appended."""
+        offsets = self.offsets
+        assert offsets is not None
+        left = min(
+            limit_bytes // offset_index.ENTRY_BYTES - len(offsets),
+            limit_bytes // time_index.ENTRY_BYTES - len(self.times) - 1,
+        )
+        return self._size + (left - 2) * interval  # an entry follows more than `interval` bytes
 
     def write_indexes(self, *, gapless: bool = True) -> list[File]:
         """Writes what is in memory; a second call writes the same again. The caller syncs if it must."""
