@@ -29,6 +29,10 @@ class Frames:
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """The frames that `data` completes, without their lengths. `data` may be overwritten afterwards."""
         view = memoryview(data)
+        if self._length is None and not self._kept and len(view) > LENGTH.size:
+            (length,) = LENGTH.unpack_from(view)
+            if length == len(view) - LENGTH.size and length <= self.limit_bytes:
+                return [view[LENGTH.size :].tobytes()]  # one request at a time, as most clients send them
         frames: list[bytes] = []
         at, size = 0, len(view)
         while at < size:

@@ -111,7 +111,8 @@ class _Link(asyncio.BufferedProtocol):
         self._frames = Frames(self._config.socket_request_max_bytes)
         self._host = ""
         self._number: int | None = None
-        now = listener.broker.clock.monotonic_ms()
+        self._now_ms = listener.broker.clock.monotonic_ms
+        now = self._now_ms()
         self._opened_ms = now
         self._active_ms = now
         self._frame_since_ms: int | None = None
@@ -148,8 +149,7 @@ class _Link(asyncio.BufferedProtocol):
         return self._listener.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        now = self._listener.broker.clock.monotonic_ms()
-        self._active_ms = now
+        now = self._active_ms = self._now_ms()
         try:
             frames = self._frames.feed(self._listener.buffer[:nbytes])
         except MalformedMessage as fault:
@@ -168,7 +168,8 @@ class _Link(asyncio.BufferedProtocol):
             self._hold(0)
         if frames:
             self._connection.frames(frames)
-            self._balance()
+            if self._connection.waiting:  # else the connection has told us by now
+                self._balance()
 
     def pause_writing(self) -> None:
         self._write_blocked_ms = self._listener.broker.clock.monotonic_ms()
