@@ -64,6 +64,11 @@ class World:
     def stop(self) -> None:
         self.run(self.engine.stop())
 
+    def close(self) -> None:
+        """The process is gone: its files and its lock on the directory are let go. A stop may have come before, or not."""
+        if isinstance(self.disk, RealDisk):
+            self.disk.close()
+
     def again(self) -> "World":
         """The next process; what the last one had in mind is forgotten."""
         self.loop.drop_all()

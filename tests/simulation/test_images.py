@@ -61,8 +61,12 @@ class Run:
 def lost_after(run: Run, cut: int, directory: Path, dice: int) -> list[bytes]:
     """What was acknowledged before the cut and is not there after a start on what it left."""
     image(run.changes[:cut], directory, dice)
-    world = World.on(str(directory), durability="power").start()
-    found = world.values() if cut >= run.born else {}
+    world = World.on(str(directory), durability="power")
+    try:
+        world.start()
+        found = world.values() if cut >= run.born else {}
+    finally:
+        world.close()
     return [value for at, offset, value in run.acked if at <= cut and found.get(offset) != value]
 
 

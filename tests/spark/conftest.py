@@ -1,5 +1,6 @@
 """What tests with a real Spark share: one session per process, brokers to read from, and all of them on one worker."""
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """A Spark on two cores; stopped when the tests are over."""
     from oncelog.spark import session
 
+    # foreachBatch waits for Spark with select(), which knows no file above 1023, and then hangs without a word.
+    with open(os.devnull) as probe:  # noqa: PTH123  # for its number
+        assert probe.fileno() < 900, f"an earlier test left {probe.fileno()} files open in this process"
     started = session(
         master="local[2]",
         app_name="oncelog-tests",
