@@ -6,12 +6,26 @@ from collections.abc import Iterator
 
 import pytest
 
+import oncelog
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
+from oncelog.errors import ErrorCode
+from oncelog.inspect import counted
 from oncelog.inspect.ask import SideDoor
-from oncelog.inspect.metrics import Family, collect, exposition
+from oncelog.inspect.exposition import Family, exposition
+from oncelog.inspect.metrics import collect
 from oncelog.model import TopicPartition
-from tests.clients import transactional
+from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from oncelog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from oncelog.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from oncelog.record.batch import NewRecord, build_batch
+from tests.clients import connect, transactional
 from tests.conformance import targets
 from tests.toolchains import ROOT, Missing, leave_out
 
@@ -49,6 +63,7 @@ def test_values_are_those_of_the_cluster(place: tuple[str, str]) -> None:
         for _ in range(5):
             producer.produce("metered", b"x", partition=1)
         producer.flush(10)
+        (node_id,) = cluster.nodes()
         group = 'odd "name"\\'
         Admin(cluster).commit_offsets(
             group, {TopicPartition("metered", 1): 2}
@@ -62,7 +77,14 @@ def test_values_are_those_of_the_cluster(place: tuple[str, str]) -> None:
         assert found["kafka_consumergroup_lag", 'consumergroup="odd \\"name\\"\\\\",' + where] == 3
         assert found["oncelog_txn_open", ""] == 1
         assert found["kafka_brokers", ""] == 1
-        assert any(name.startswith("oncelog_txn_bumped") for name, _ in found) is (kind == "oncelog")
+        assert (
+            found["oncelog_group_lag_records", 'group="odd \\"name\\"\\\\",' + where] == 0
+        )  # all are undecided
+        assert found["kafka_consumergroup_group_lag_seconds", 'group="odd \\"name\\"\\\\",' + where] > 0
+        assert found["kafka_log_log_size", f'{where},broker="{node_id}"'] > 100
+        assert found.get(("oncelog_fenced_total", 'cause="new_instance"')) == (
+            1 if kind == "oncelog" else None
+        )
         assert not any("metered-1" in labels for _, labels in found)  # no transactional id is a label
         producer.abort_transaction(20)
         found = samples(exposition(collect(cluster, SideDoor(cluster), now_ms=2**41)))
@@ -78,9 +100,113 @@ def test_values_are_those_of_the_cluster(place: tuple[str, str]) -> None:
         once = {
             "oncelog_lso_pinned_seconds",
             "oncelog_lso_hidden_records",
-            "oncelog_txn_bumped_",
         }  # only while it lasts
-        assert wanted - once <= {name for name, _ in found}
+        ours = {
+            name
+            for name in wanted
+            if name.startswith(("oncelog_txn_seconds", "oncelog_rpc_", "oncelog_fenced"))
+        }
+        assert wanted - once - (set() if kind == "oncelog" else ours) <= {name for name, _ in found}
+
+
+def test_every_counter_that_is_used_exists_in_the_broker() -> None:
+    """A broker that did everything once: each name of the tables, and each rate, is one that it counts."""
+    with oncelog.Broker(virtual_clock=True, settings={"recovery.ongoing": "abort"}) as broker:
+        broker.topic("all")
+        live_through_everything(broker)
+        with Cluster(broker.bootstrap) as cluster:
+            door = SideDoor(cluster)
+            counters, times = door.counters(), door.times()
+            assert counters is not None
+            assert times is not None
+            used = {name for _, name, _ in (*counted.JMX, *counted.OWN)} | set(counted.FENCED.values())
+            used |= {name for names in counted.RATES.values() for name in names} | set(counted.TOLD)
+            assert used - set(counters) == set()
+            assert {name for _, _, name in counted.TIMES} | {counted.LOADED, counted.ENDED} <= set(times)
+            assert all(any(name.startswith(begin) for name in counters) for begin in counted.REFUSED.values())
+            found = samples(exposition(collect(cluster, door, now_ms=2**41)))
+    assert found["oncelog_fenced_total", 'cause="timeout"'] == 1
+    assert found["oncelog_txn_seconds_count", 'outcome="commit"'] == 1
+    assert found["oncelog_txn_seconds_bucket", 'outcome="commit",le="+Inf"'] == 1
+    buckets = [
+        value
+        for (name, labels), value in found.items()
+        if name == "oncelog_txn_seconds_bucket" and "commit" in labels
+    ]
+    assert buckets == sorted(buckets)
+    assert found["oncelog_duplicate_batches_total", ""] == 1
+    assert found["oncelog_out_of_order_total", ""] == 1
+    assert (
+        found[
+            "kafka_network_requestmetrics_errorspersec",
+            'request="Produce",error="OUT_OF_ORDER_SEQUENCE_NUMBER"',
+        ]
+        == 1
+    )
+    assert found["kafka_network_requestmetrics_requestspersec", 'request="EndTxn"'] >= 2
+    assert 0 < found["kafka_network_requestmetrics_totaltimems", 'request="EndTxn",quantile="0.5"'] < 60_000
+    assert len({name for name, _ in found}) > 60
+
+
+def live_through_everything(broker: oncelog.Broker) -> None:
+    """A restart, then commit, abort, takeover, timeout, and each refusal that a counter of ours stands for."""
+    left = transactional(broker.bootstrap, "all-4")
+    left.begin_transaction()
+    left.produce("all", b"x")
+    left.flush(10)
+    left.purge()
+    broker.restart()  # counters begin anew, and recovery.ongoing=abort ends the transaction
+    first = transactional(broker.bootstrap, "all-1")
+    first.begin_transaction()
+    first.produce("all", b"x")
+    first.commit_transaction(20)
+    first.begin_transaction()
+    first.produce("all", b"x")
+    first.flush(10)
+    first.abort_transaction(20)
+    late = transactional(broker.bootstrap, "all-2")
+    late.begin_transaction()
+    late.produce("all", b"x")
+    late.flush(10)
+    broker.clock.advance(120)
+    with connect(broker.bootstrap) as door:
+        own = door.send(
+            InitProducerIdRequest(transactional_id="all-3", transaction_timeout_ms=60_000),
+            InitProducerIdResponse,
+            4,
+        )
+        ending = EndTxnRequest(
+            transactional_id="all-3",
+            producer_id=own.producer_id,
+            producer_epoch=own.producer_epoch,
+            committed=True,
+        )
+        assert door.send(ending, EndTxnResponse, 3).error_code == ErrorCode.INVALID_TXN_STATE
+        plain = door.send(InitProducerIdRequest(transactional_id=None), InitProducerIdResponse, 4)
+        tries = (
+            (None, plain, 0, ErrorCode.NONE),
+            (None, plain, 0, ErrorCode.NONE),  # a duplicate
+            (None, plain, 7, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+            ("all-3", own, 0, None),  # was never added: not verified
+        )
+        for name, who, sequence, wanted in tries:
+            batch = build_batch(
+                [NewRecord(None, b"y", 1, [])],
+                producer_id=who.producer_id,
+                producer_epoch=who.producer_epoch,
+                base_sequence=sequence,
+                transactional=name is not None,
+            )
+            topic = TopicProduceData(
+                name="all", partition_data=[PartitionProduceData(index=0, records=batch)]
+            )
+            request = ProduceRequest(transactional_id=name, acks=-1, timeout_ms=10_000, topic_data=[topic])
+            (answer,) = door.send(request, ProduceResponse, 9).responses
+            error = answer.partition_responses[0].error_code
+            assert error == wanted if wanted is not None else error != 0
+        outside = FetchTopic(topic="all", partitions=[FetchPartition(partition=0, fetch_offset=10_000)])
+        (asked,) = door.send(FetchRequest(replica_id=-1, topics=[outside]), FetchResponse, 11).responses
+        assert asked.partitions[0].error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def test_text_is_escaped() -> None:

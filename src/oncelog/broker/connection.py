@@ -13,7 +13,7 @@ from oncelog.broker.context import CloseConnection, Context
 from oncelog.broker.counters import Rpc
 from oncelog.broker.faults import Faults
 from oncelog.broker.handlers import Api, api_of
-from oncelog.broker.ring import TRACED, Entry
+from oncelog.broker.ring import ANSWER, TOOK, TRACED, Entry
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import ErrorCode, MalformedMessage, StorageFault
 from oncelog.protocol.header import RequestHeader, read_request_header, response_frame_parts
@@ -253,8 +253,9 @@ class Connection:
         rpc.sum_ns += took_ns
         if took_ns > rpc.max_ns:
             rpc.max_ns = took_ns
-        if request.traced is not None and self._ring is not None:
-            self._ring.end(request.traced, took_ns, request.parts)
+        traced = request.traced
+        if traced is not None:
+            traced[TOOK], traced[ANSWER] = took_ns, request.parts
         if not self._closed:
             if not request.is_released:
                 request.is_released = True

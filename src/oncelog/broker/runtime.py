@@ -71,7 +71,7 @@ class Runtime:
         self.ring: Ring | None = None
         if config.transaction_trace_requests:
             self.ring = Ring(
-                clock.wall_ms,
+                clock,
                 ids=config.transaction_trace_ids,
                 requests=config.transaction_trace_requests,
                 limit_bytes=config.transaction_trace_bytes,

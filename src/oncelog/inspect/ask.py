@@ -26,6 +26,9 @@ from oncelog.protocol.primitives import Message
 
 LIST_TRANSACTIONS: Final = 66
 DESCRIBE_AT_ONCE: Final = 500  # transactional ids in one DescribeTransactions
+NEW_INSTANCE: Final = "new instance"
+ADMIN: Final = "admin"
+ADMIN_CLIENTS: Final = ("oncelog-cli", "oncelog-ui", "adminclient-")
 AnswerT = TypeVar("AnswerT", bound=Message)
 
 
@@ -80,6 +83,14 @@ class Ends:
     log_start: int
     last_stable_offset: int
     high_watermark: int
+
+
+def is_admin(client_id: str | None) -> bool:
+    """An abort by an administrator fences like a new instance does: only the name of the client tells them apart.
+
+    adminclient-N is what Kafka's own tools call themselves unless told otherwise.
+    """
+    return client_id is not None and client_id.startswith(ADMIN_CLIENTS)
 
 
 def list_transactions(
@@ -217,7 +228,7 @@ class SideDoor:
         return {
             each.transactional_id: Cause(
                 each.producer_epoch,
-                each.cause,
+                ADMIN if each.cause == NEW_INSTANCE and is_admin(each.client_id) else each.cause,
                 each.at_ms,
                 each.client_id,
                 None if each.client_host is None else f"{each.client_host}:{each.client_port}",

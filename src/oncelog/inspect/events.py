@@ -13,7 +13,7 @@ from oncelog.errors import CorruptBatch, MalformedMessage
 from oncelog.protocol.apis import APIS
 from oncelog.protocol.header import RequestHeader, read_request_header, read_response_header
 from oncelog.protocol.messages.describe_trace import TracedRequest
-from oncelog.record.batch import read_header
+from oncelog.record.batch import MAGIC, read_header
 
 PRODUCE: Final = 0
 INIT_PRODUCER_ID: Final = 22
@@ -161,6 +161,8 @@ def _produce(frame: Event, asked: Any, told: Any) -> Iterator[Event]:
                 head = read_header(records)
             except CorruptBatch:
                 head = None
+            if head is not None and head.magic != MAGIC:
+                head = None  # names so long that a ring kept nothing of the batch
             if head is not None:
                 owner = (head.producer_id, head.producer_epoch)
             touched.append(

@@ -13,14 +13,15 @@ from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import abort, annotate, ask, explain, replay, strip, trace, views
 from oncelog.inspect.ask import Ends, SideDoor
+from oncelog.inspect.counted import RATES
+from oncelog.inspect.exposition import exposition
 from oncelog.inspect.lag import lag_records
-from oncelog.inspect.metrics import collect, exposition
+from oncelog.inspect.metrics import collect
 from oncelog.inspect.spark_queries import SparkQuery, queries
 from oncelog.inspect.timeline import Timeline
 from oncelog.model import Isolation, TopicPartition
 from oncelog.record.batch import batches
 
-RATES: Final = ("txn.committed", "txn.aborted", "txn.fenced", "produce.records", "fetch.bytes")
 STRIP_BATCHES: Final = 400
 ResultT = TypeVar("ResultT")
 
@@ -144,9 +145,8 @@ class Inspector:
             return {}
         past = before[1]
         return {
-            name: (counters[name] - past.get(name, 0)) / (at - before[0])
-            for name in RATES
-            if name in counters
+            label: sum(counters.get(each, 0) - past.get(each, 0) for each in names) / (at - before[0])
+            for label, names in RATES.items()
         }
 
     def transactions(self, match: str | None = None) -> list[views.TransactionRow]:

@@ -5,49 +5,19 @@ rest. No label holds a transactional id: there may be as many as there are proce
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from typing import Final
 
-from oncelog.broker.counters import GAUGES
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
-from oncelog.inspect import ask, views
+from oncelog.inspect import ask, counted, strip, views
 from oncelog.inspect.ask import Ends, SideDoor
+from oncelog.inspect.exposition import Family
+from oncelog.inspect.lag import lag_records
 from oncelog.model import TopicPartition
+from oncelog.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 
-Labels = Mapping[str, object]
-
-
-@dataclass(slots=True)
-class Family:
-    """One metric with its samples."""
-
-    name: str
-    kind: str  # "gauge" or "counter"
-    text: str
-    samples: list[tuple[Labels, float]] = field(default_factory=list[tuple[Labels, float]])
-
-    def add(self, value: float, **labels: object) -> None:
-        self.samples.append((labels, value))
-
-
-def exposition(families: Iterable[Family]) -> str:
-    """Prometheus' text; families without a sample are left out."""
-    lines: list[str] = []
-    for family in families:
-        if not family.samples:
-            continue
-        lines.append(f"# HELP {family.name} {family.text}")
-        lines.append(f"# TYPE {family.name} {family.kind}")
-        for labels, value in family.samples:
-            named = ",".join(f'{name}="{_escape(str(each))}"' for name, each in labels.items())
-            shown = repr(value) if isinstance(value, float) and not value.is_integer() else str(int(value))
-            lines.append(f"{family.name}{{{named}}} {shown}" if named else f"{family.name} {shown}")
-    return "\n".join(lines) + "\n"
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+LAG_SECONDS_AT_MOST: Final = 200  # partitions that are behind, each costs a Fetch
 
 
 def collect(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Family]:
@@ -58,9 +28,10 @@ def collect(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Family]:
     return [
         *_cluster(cluster, {each.name: len(each.partitions) for each in topics}),
         *_partitions(ends),
-        *_groups(cluster, ends),
+        *_groups(cluster, ends, now_ms),
         *_transactions(cluster, door, now_ms),
-        *_counters(door),
+        *_sizes(cluster),
+        *_own(door),
     ]
 
 
@@ -75,6 +46,9 @@ def _cluster(cluster: Cluster, topics: Mapping[str, int]) -> Iterable[Family]:
     leaders = Family("kafka_server_replicamanager_partitioncount", "gauge", "Partitions of the cluster")
     leaders.add(sum(topics.values()))
     yield leaders
+    led = Family("kafka_server_replicamanager_leadercount", "gauge", "Partitions that have a leader")
+    led.add(sum(each.leader >= 0 for topic in cluster.topics() for each in topic.partitions))
+    yield led
     behind = Family(
         "kafka_server_replicamanager_underreplicatedpartitions", "gauge", "Partitions that lack a replica"
     )
@@ -105,7 +79,7 @@ def _partitions(ends: Mapping[TopicPartition, Ends]) -> Iterable[Family]:
         yield family
 
 
-def _groups(cluster: Cluster, ends: Mapping[TopicPartition, Ends]) -> Iterable[Family]:
+def _groups(cluster: Cluster, ends: Mapping[TopicPartition, Ends], now_ms: int) -> Iterable[Family]:
     current = Family("kafka_consumergroup_current_offset", "gauge", "Committed offset of a group")
     lag = Family("kafka_consumergroup_lag", "gauge", "Offsets from the committed one to the high watermark")
     total = Family("kafka_consumergroup_lag_sum", "gauge", "The same over all partitions of a topic")
@@ -113,8 +87,19 @@ def _groups(cluster: Cluster, ends: Mapping[TopicPartition, Ends]) -> Iterable[F
     other = Family(
         "kafka_consumergroup_group_lag", "gauge", "Offsets from the committed one to the high watermark"
     )
+    seconds = Family(
+        "kafka_consumergroup_group_lag_seconds",
+        "gauge",
+        "Age of the first record that the group has not read",
+    )
     longest = Family("kafka_consumergroup_group_max_lag", "gauge", "The largest lag of a group's partitions")
+    visible = Family(
+        "oncelog_group_lag_records",
+        "gauge",
+        "Records that the group will see and has not read: no markers, none aborted",
+    )
     admin = Admin(cluster)
+    asked = 0
     for listing in admin.list_groups():
         try:
             offsets = admin.group_offsets(listing.group)
@@ -122,6 +107,7 @@ def _groups(cluster: Cluster, ends: Mapping[TopicPartition, Ends]) -> Iterable[F
         except RefusedByBroker:
             continue  # gone since, or not a group that commits offsets
         sums: dict[str, int] = {}
+        most = 0
         for where, committed in sorted(offsets.items()):
             if where not in ends:
                 continue
@@ -131,14 +117,63 @@ def _groups(cluster: Cluster, ends: Mapping[TopicPartition, Ends]) -> Iterable[F
             lag.add(behind, consumergroup=listing.group, **place)
             other.add(behind, group=listing.group, **place)
             sums[where.topic] = sums.get(where.topic, 0) + behind
+            most = max(most, behind)
+            asked += bool(behind)
+            if not behind:
+                seconds.add(0, group=listing.group, **place)
+                visible.add(0, group=listing.group, **place)
+            elif asked <= LAG_SECONDS_AT_MOST:
+                _behind(
+                    cluster, where, committed.offset, ends[where], now_ms, seconds, visible, listing.group
+                )
         for topic, behind in sums.items():
             total.add(behind, consumergroup=listing.group, topic=topic)
         if sums:
-            longest.add(
-                max(value for labels, value in lag.samples if labels["consumergroup"] == listing.group),
-                group=listing.group,
-            )
-    yield from (current, lag, total, members, other, longest)
+            longest.add(most, group=listing.group)
+    yield from (current, lag, total, members, other, seconds, longest, visible)
+
+
+def _behind(
+    cluster: Cluster,
+    where: TopicPartition,
+    committed: int,
+    ends: Ends,
+    now_ms: int,
+    seconds: Family,
+    visible: Family,
+    group: str,
+) -> None:
+    """What only the log itself tells: how old the first unread record is, and how many the group will see."""
+    labels = {"group": group, "topic": where.topic, "partition": where.partition}
+    start = max(committed, ends.log_start)
+    first = next(
+        (each for each in strip.stretches(cluster, where, ends, start=start, stop=start + 1) if each.count),
+        None,
+    )
+    if first is not None and first.max_timestamp >= 0:
+        seconds.add(max(now_ms - first.max_timestamp, 0) / 1000, **labels)
+    records = lag_records(cluster, where, committed)
+    if records is not None:
+        visible.add(records, **labels)
+
+
+def _sizes(cluster: Cluster) -> Iterable[Family]:
+    size = Family("kafka_log_log_size", "gauge", "Bytes of a partition's log")
+    for node_id in cluster.nodes():
+        answer = cluster.node(node_id).send(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+        for folder in answer.results:
+            for topic in folder.topics:
+                for each in topic.partitions:
+                    size.add(
+                        each.partition_size, topic=topic.name, partition=each.partition_index, broker=node_id
+                    )
+    yield size
+
+
+def _own(door: SideDoor) -> Iterable[Family]:
+    """What only an oncelog broker counts."""
+    counters, times = door.counters(), door.times()
+    return () if counters is None or times is None else counted.families(counters, times)
 
 
 def _transactions(cluster: Cluster, door: SideDoor, now_ms: int) -> Iterable[Family]:
@@ -173,20 +208,15 @@ def _transactions(cluster: Cluster, door: SideDoor, now_ms: int) -> Iterable[Fam
         "oncelog_lso_pinned_seconds", "gauge", "How long a partition's last stable offset is held"
     )
     hidden = Family("oncelog_lso_hidden_records", "gauge", "Records behind it that are or may become visible")
-    for pin in views.pins(cluster, door, now_ms=now_ms):
+    late = Family(
+        "kafka_server_replicamanager_partitionswithlatetransactionscount",
+        "gauge",
+        "Partitions held longer than any transaction may last",
+    )
+    found = views.pins(cluster, door, now_ms=now_ms)
+    late.add(sum(each.kind == "hanging" or (each.time_left_ms or 0) < 0 for each in found))
+    for pin in found:
         pinned.add((pin.pinned_ms or 0) / 1000, topic=pin.topic, partition=pin.partition, kind=pin.kind)
         if pin.hidden_records is not None:
             hidden.add(pin.hidden_records, topic=pin.topic, partition=pin.partition)
-    yield from (pinned, hidden)
-
-
-def _counters(door: SideDoor) -> Iterable[Family]:
-    """What only an oncelog broker counts, each under its own name."""
-    for name, value in sorted((door.counters() or {}).items()):
-        clean = "".join(each if each.isalnum() else "_" for each in name)
-        kind = "gauge" if name in GAUGES or name.endswith(("_max", ".max")) else "counter"
-        family = Family(
-            f"oncelog_{clean}" + ("" if kind == "gauge" else "_total"), kind, f"The broker's {name}"
-        )
-        family.add(value)
-        yield family
+    yield from (pinned, hidden, late)

@@ -186,23 +186,26 @@ def _of_partition(cluster: Cluster, found: Replayed, where: TopicPartition) -> I
 
 
 def _written(cluster: Cluster, found: Replayed, where: TopicPartition) -> list[Stretch]:
-    """What the transaction's producer wrote there from its beginning to its first marker after it."""
+    """What the transaction's producer wrote there from its beginning to its own marker.
+
+    Times are milliseconds, and many transactions fit into one. The epoch of a marker is that of the Prepare record: with KIP-890
+    each transaction has another one.
+    """
     ends = ask.ends_of(cluster, [where])[where]
     begin = Admin(cluster).offsets_at({where: max(found.began_ms - SLACK_MS, 0)})[where].offset
     if begin < 0:
         begin = ends.log_start
+    decided = next((each for each in found.states if (each.state or "").startswith("Prepare")), None)
     mine: list[Stretch] = []
     for each in strip.stretches(cluster, where, ends, start=begin, stop=ends.high_watermark):
         if each.producer_id != found.producer_id or not each.is_transactional:
             continue
-        if each.marker is not None and each.max_timestamp < found.began_ms - SLACK_MS:
-            mine = []
+        if each.marker is None:
+            if each.producer_epoch == found.producer_epoch:
+                mine.append(each)
             continue
-        if each.marker is None and each.producer_epoch != found.producer_epoch:
-            continue
-        mine.append(each)
-        if each.marker is not None:
-            if each.max_timestamp >= found.began_ms:
-                break
-            mine = []  # the end of the one before
+        is_its = decided is None or each.producer_epoch == decided.producer_epoch
+        if is_its and each.max_timestamp >= found.began_ms:
+            return [*mine, each]
+        mine = []  # the end of the one before
     return mine

@@ -128,6 +128,8 @@ def _placed(event: Event, seen: Sequence[Event]) -> Event:
     for each in seen:
         if each.name not in CAUSES.get(event.name, ()) or each.at_us >= event.at_us + MS:
             continue
+        if not _fits(each, event):
+            continue
         end = event.at_us + MS if each.took_us is None else each.at_us + each.took_us
         if end < event.at_us:
             continue
@@ -138,3 +140,11 @@ def _placed(event: Event, seen: Sequence[Event]) -> Event:
             placed = max(event.at_us, each.at_us, latest - 1)  # before the state that says they are written
         return replace(event, at_us=max(placed, each.at_us))
     return event
+
+
+def _fits(request: Event, event: Event) -> bool:
+    """Whether a request can have caused it, by the epochs: the end of a transaction may raise it by one (KIP-890)."""
+    if request.producer_epoch is None or event.producer_epoch is None or request.name == "InitProducerId":
+        return True
+    raised = 1 if request.name == "EndTxn" else 0
+    return request.producer_epoch <= event.producer_epoch <= request.producer_epoch + raised

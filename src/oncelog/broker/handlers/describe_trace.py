@@ -9,7 +9,7 @@ their headers; of any other request and of an answer above 8 KiB only the beginn
 from typing import Final
 
 from oncelog.broker.context import Context
-from oncelog.broker.ring import short_request
+from oncelog.broker.ring import FRAME, FRAME_BYTES, NUMBER, PEER, TOOK, Entry, answer_of, at_us, short_request
 from oncelog.broker.runtime import Runtime
 from oncelog.protocol.messages.describe_trace import (
     DescribeTraceRequest,
@@ -19,29 +19,29 @@ from oncelog.protocol.messages.describe_trace import (
 
 KEY: Final = 1001
 VERSIONS: Final = (0, 0)
-LENGTH_BYTES: Final = 4  # before every answer
 
 
 async def handle(request: DescribeTraceRequest, _: Context, broker: Runtime) -> DescribeTraceResponse:
     ring = broker.ring
     if ring is None:
         return DescribeTraceResponse(enabled=False)
-    name = request.transactional_id
     return DescribeTraceResponse(
         enabled=True,
-        requests=[
-            TracedRequest(
-                number=each.number,
-                at_us=at_us,
-                took_us=each.took_ns // 1000 if each.took_ns >= 0 else -1,
-                client_host=each.peer[0],
-                client_port=each.peer[1],
-                request=each.frame,
-                request_bytes=each.frame_bytes,
-                short_request=short_request(name, each),
-                response=None if each.answer is None else bytes(each.answer[LENGTH_BYTES:]),
-                response_bytes=max(each.answer_bytes - LENGTH_BYTES, 0),
-            )
-            for at_us, each in ring.read(name, request.after)
-        ],
+        requests=[_told(each) for each in ring.read(request.transactional_id, request.after)],
+    )
+
+
+def _told(entry: Entry) -> TracedRequest:
+    response, response_bytes = answer_of(entry)
+    return TracedRequest(
+        number=entry[NUMBER],
+        at_us=at_us(entry),
+        took_us=entry[TOOK] // 1000 if entry[TOOK] >= 0 else -1,
+        client_host=entry[PEER][0],
+        client_port=entry[PEER][1],
+        request=entry[FRAME],
+        request_bytes=entry[FRAME_BYTES],
+        short_request=short_request(entry),
+        response=response,
+        response_bytes=response_bytes,
     )
