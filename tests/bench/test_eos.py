@@ -9,8 +9,12 @@ import pytest
 
 import oncelog
 from oncelog.cli.main import main
-from oncelog.cost import load, report
+from oncelog.client.cluster import Cluster
+from oncelog.cost import eos, load, report, scaling
 from oncelog.cost.load import CannotMeasure
+from oncelog.cost.sides import OncelogSide
+from oncelog.inspect import views
+from oncelog.record.batch import HEADER_BYTES, read_header
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,46 @@ def test_the_generator_keeps_an_offered_rate(broker: oncelog.Broker) -> None:
     assert 45 <= found.done <= 55
 
 
+def test_the_reader_sees_every_transaction_after_its_end(broker: oncelog.Broker) -> None:
+    topic = broker.topic("seen")
+    found = load.seen(broker.bootstrap, topic, records=3, record_bytes=100, seconds=0.5, rate=100.0)
+    assert len(broker.read(topic)) == found.records == found.done * 3
+    assert 30 <= found.done <= 51  # 100 a second for half a second, fewer on a busy machine
+    assert 0 < found.end_us["p50"] <= found.latency_us["p50"]
+
+
+def test_without_acks_all_the_batches_have_no_producer(broker: oncelog.Broker) -> None:
+    topic = broker.topic("acks-1")
+    found = load.produce(broker.bootstrap, topic, record_bytes=1000, seconds=0.05, acks=1)
+    assert len(broker.read(topic)) == found.records > 0
+    (log,) = (Path(broker.data_dir) / f"{topic}-0").glob("*.log")
+    assert read_header(log.read_bytes()[:HEADER_BYTES]).producer_id == -1
+
+
+def test_transactions_stay_open_as_long_as_wanted(broker: oncelog.Broker) -> None:
+    topic = broker.topic("held", partitions=2)
+    with load.open_transactions(broker.bootstrap, topic, partitions=2, producers=5):
+        with Cluster(broker.bootstrap) as cluster:
+            assert len(views.rows(cluster, now_ms=0, states=["Ongoing"], longer_than_ms=-1)) == 5
+        assert broker.read(topic) == []
+
+
+def test_with_many_partitions_every_transaction_goes_to_the_next(broker: oncelog.Broker) -> None:
+    topic = broker.topic("spread", partitions=20)
+    found = load.transactions(
+        broker.bootstrap, topic, partitions=20, producers=3, records=1, record_bytes=100, seconds=0.5
+    )
+    assert found.done > 60
+    assert {each.partition for each in broker.read(topic)} == set(range(20))
+
+
+def test_librdkafka_is_a_load_too(broker: oncelog.Broker) -> None:
+    pytest.importorskip("confluent_kafka")
+    topic = broker.topic("by-librdkafka", partitions=2)
+    found = load.librdkafka(broker.bootstrap, topic, partitions=2, record_bytes=100, linger_ms=0, seconds=0.2)
+    assert len(broker.read(topic)) == found.records + 2  # one in each partition before the clock ran
+
+
 def test_an_answer_that_is_no_success_ends_it(broker: oncelog.Broker) -> None:
     topic = broker.topic("small", configs={"max.message.bytes": 100})
     with pytest.raises(CannotMeasure, match="Produce answered 10"):
@@ -58,10 +102,13 @@ def test_the_command_writes_json_table_and_chart(tmp_path: Path, capsys: pytest.
     assert main(["bench", "eos", "--quick", "--only", "16 KB", "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "eos.json").read_text())
     assert {each["cell"] for each in found["runs"]} == {
+        "plain produce, acks=1, 1 KB, 16 KB batches",
         "idempotent produce, 1 KB, 16 KB batches",
         "idempotent produce, 100 B, 16 KB batches",
+        "resident memory, idle",
+        "resident memory, under load",
     }
-    assert found["table"][0]["figure"].startswith("idempotent produce, 1 KB")
+    assert found["table"][0]["figure"].startswith("plain produce, acks=1")
     assert "s/GB" in capsys.readouterr().out
     assert (tmp_path / "eos.svg").read_text().startswith("<svg")
 
@@ -100,3 +147,30 @@ def test_a_loss_is_printed_as_a_loss(ours: float, more: dict[str, Any], bar: str
     assert row["bar"] == bar
     assert row["ratio"].startswith(f"{ours / 100:.2f}x")
     assert row["broker CPU"] == "1,000 us/txn"
+
+
+def test_curves_are_written_with_their_spread() -> None:
+    points = [
+        {"curve": "c", "counts": "producers", "per": "transaction", "point": point, "round": turn, "cpu_us": cost,
+         "done": 1000, "seconds": 2.0, "other_load": 0.5}
+        for point, costs in ((1, (100.0, 120.0, 90.0)), (10, (200.0, 210.0, 220.0)))
+        for turn, cost in enumerate(costs)
+    ]  # fmt: skip
+    said = scaling.markdown({"rounds": 3, "seconds": 2.0, "runs": points})
+    assert "| 1 | 100 (90..120) | 500 |" in said
+    assert "| 10 | 210 (200..220) | 500 |" in said
+
+
+def test_a_start_with_a_log_is_measured_after_a_stop_and_after_a_kill() -> None:
+    found = eos.measure(
+        [OncelogSide()],
+        rounds=1,
+        seconds=0.2,
+        only="first committed",
+        tell=print,
+        log_bytes=1 << 20,
+    )
+    told = {each["cell"]: each["value"] for each in found.runs}
+    assert 0 < told["start to the first committed transaction, 0.000977 GiB of log"] < 30
+    assert 0 < told["recovery after kill -9 to the first committed transaction, 0.000977 GiB of log"] < 30
+    assert found.troubles == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
-from oncelog.cost import eos, report
+from oncelog.cost import eos, report, scaling
 from oncelog.cost.load import CannotMeasure
 
 
@@ -15,9 +15,19 @@ def bench_eos(options: argparse.Namespace) -> int:
     printer = Printer(as_json=options.json)
     rounds = 1 if options.quick else options.rounds
     seconds = 1.0 if options.quick else options.seconds
+    if options.only == "scaling":
+        return _scaling(options, printer)
     try:
         sides = eos.sides_of(options.against, power=options.durability == "power")
-        found = eos.measure(sides, rounds=rounds, seconds=seconds, only=options.only, tell=printer.note)
+        found = eos.measure(
+            sides,
+            rounds=rounds,
+            seconds=seconds,
+            only=options.only,
+            tell=printer.note,
+            log_bytes=eos.LOG_BYTES // (16 if options.quick else 1),
+            warm_up=1.0 if options.quick else eos.WARM_UP_S,
+        )
     except CannotMeasure as fault:
         print(f"oncelog: {fault}", file=sys.stderr)
         return Exit.BAD
@@ -34,4 +44,27 @@ def bench_eos(options: argparse.Namespace) -> int:
         printer.value(plain)
     else:
         printer.line(report.markdown(plain))
+    return Exit.FINE
+
+
+def _scaling(options: argparse.Namespace, printer: Printer) -> int:
+    """The curves, of oncelog alone."""
+    try:
+        found = scaling.measure(
+            rounds=1 if options.quick else min(options.rounds, 3),
+            seconds=0.5 if options.quick else min(options.seconds, 2.0),
+            tell=printer.note,
+            largest=100 if options.quick else 10_000,
+        )
+    except CannotMeasure as fault:
+        print(f"oncelog: {fault}", file=sys.stderr)
+        return Exit.BAD
+    if options.out is not None:
+        out = Path(options.out)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "eos-scaling.json").write_text(json.dumps(found, indent=1) + "\n")
+    if options.json:
+        printer.value(found)
+    else:
+        printer.line(scaling.markdown(found))
     return Exit.FINE

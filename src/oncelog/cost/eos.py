@@ -1,7 +1,7 @@
 """The cost of exactly-once: seed 003's rows and more, on oncelog and beside it on another Kafka, interleaved.
 
 Every cell is measured on all sides before the next one; rounds alternate the order of the sides, round 0 warms up and is not
-kept. Compare ratios of the same round: the machine is shared, and the share of other load stands beside every run.
+kept. Kafka runs twice: at its defaults, and with a wait of 1 ms instead of 20 between two transactions of a producer. Compare ratios of the same round: the machine is shared, and the share of other load stands beside every run.
 """
 
 import os
@@ -13,29 +13,59 @@ from typing import Any, Final
 
 from oncelog import __version__
 from oncelog.client.admin import Admin
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.faults import ClientFault
 from oncelog.cost import load
 from oncelog.cost.load import CannotMeasure, Loaded
-from oncelog.cost.sides import KafkaSide, OncelogSide, OtherLoad, RunningSide, Side, cpu_seconds, resident_mb
+from oncelog.cost.sides import (
+    KafkaSide,
+    OncelogSide,
+    OtherLoad,
+    RunningSide,
+    Side,
+    cpu_seconds,
+    producer_performance,
+    resident_mb,
+)
 
 HIGHER: Final = "higher"
 LOWER: Final = "lower"
 TUNED: Final = {"add.partitions.to.txn.retry.backoff.ms": "1"}
 FLUSHED: Final = {"log.flush.interval.messages": "1"}
+MANY_CONNECTIONS: Final = 100  # from here on one request in flight on each
+JAVA_RECORDS_PER_SECOND: Final = 40_000  # about as many records as Java's tool sends in the time of a run
+LOG_BYTES: Final = 1 << 30
+LARGE_PARTITIONS: Final = 8
+STARTS: Final = 3
+WARM_UP_S: Final = 20.0
+BAR: Final = 20  # characters
+STARTED: Final = "start to the first committed transaction"
+RECOVERED: Final = "recovery after kill -9 to the first committed transaction"
 FEW: Final = {"transaction.state.log.num.partitions": "50", "offsets.topic.num.partitions": "50"}
 
 
+Run = Callable[[str, str, float], Loaded]  # bootstrap, topic, seconds
+
+
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One figure. `run` gives the value and what else is worth keeping."""
+class Figure:
+    """One number of a run, and its bar: the ratio to the other side that is wanted, in the better direction."""
 
     name: str
     unit: str
     better: str
+    of: Callable[[Loaded], float]
+    bar: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One load, and the figures that are read from its runs."""
+
     partitions: int
-    run: Callable[[str, str, float], tuple[float, Loaded]]
-    at_least: float | None = None  # the bar: ratio to the other side, in the better direction
+    run: Run
+    figures: tuple[Figure, ...]
+    transactional: bool = True  # else Kafka's wait between transactions cannot show: one Kafka is enough
 
 
 @dataclass(slots=True)
@@ -55,102 +85,158 @@ class Result:
         return asdict(self)
 
 
+def per_second(found: Loaded) -> float:
+    return found.done / found.seconds
+
+
+def megabytes_per_second(found: Loaded) -> float:
+    return found.bytes / found.seconds / 1e6
+
+
+def milliseconds(name: str, *, of_end: bool = False) -> Callable[[Loaded], float]:
+    """A percentile: p50, p99 or p999."""
+    return lambda found: (found.end_us if of_end else found.latency_us)[name] / 1000
+
+
+def rate_of(name: str, bar: float | None = None) -> tuple[Figure, ...]:
+    return (Figure(name, "txn/s", HIGHER, per_second, bar),)
+
+
+def speed_of(name: str, bar: float | None = None) -> tuple[Figure, ...]:
+    return (Figure(name, "MB/s", HIGHER, megabytes_per_second, bar),)
+
+
 def transactions(
     producers: int, records: int, *, partitions: int = 12, rate: float = 0, record_bytes: int = 1024
-) -> Callable[[str, str, float], tuple[float, Loaded]]:
-    def run(bootstrap: str, topic: str, seconds: float) -> tuple[float, Loaded]:
-        found = load.transactions(
-            bootstrap,
-            topic,
-            partitions=partitions,
-            producers=producers,
-            records=records,
-            record_bytes=record_bytes,
-            seconds=seconds,
-            rate=rate,
-        )
-        value = found.latency_us["p99"] / 1000 if rate else found.done / found.seconds
-        return value, found
-
-    return run
+) -> Run:
+    return lambda bootstrap, topic, seconds: load.transactions(
+        bootstrap,
+        topic,
+        partitions=partitions,
+        producers=producers,
+        records=records,
+        record_bytes=record_bytes,
+        seconds=seconds,
+        rate=rate,
+    )
 
 
 def produced(
-    record_bytes: int, batch_bytes: int, *, connections: int = 1, partitions: int = 1
-) -> Callable[[str, str, float], tuple[float, Loaded]]:
-    def run(bootstrap: str, topic: str, seconds: float) -> tuple[float, Loaded]:
-        found = load.produce(
-            bootstrap,
-            topic,
-            partitions=partitions,
-            connections=connections,
-            inflight=5 if connections < 100 else 1,
-            record_bytes=record_bytes,
-            batch_bytes=batch_bytes,
-            seconds=seconds,
-        )
-        return found.bytes / found.seconds / 1e6, found
-
-    return run
+    record_bytes: int, batch_bytes: int, *, connections: int = 1, partitions: int = 1, acks: int = -1
+) -> Run:
+    return lambda bootstrap, topic, seconds: load.produce(
+        bootstrap,
+        topic,
+        partitions=partitions,
+        connections=connections,
+        inflight=5 if connections < MANY_CONNECTIONS else 1,
+        record_bytes=record_bytes,
+        batch_bytes=batch_bytes,
+        seconds=seconds,
+        acks=acks,
+    )
 
 
-def fetched(bootstrap: str, topic: str, seconds: float) -> tuple[float, Loaded]:
+def by_librdkafka(linger_ms: float, record_bytes: int, partitions: int) -> Run:
+    return lambda bootstrap, topic, seconds: load.librdkafka(
+        bootstrap,
+        topic,
+        partitions=partitions,
+        record_bytes=record_bytes,
+        linger_ms=linger_ms,
+        seconds=seconds,
+    )
+
+
+def by_java(bootstrap: str, topic: str, seconds: float) -> Loaded:
+    return producer_performance(bootstrap, topic, records=int(JAVA_RECORDS_PER_SECOND * seconds))
+
+
+def seen(bootstrap: str, topic: str, seconds: float) -> Loaded:
+    return load.seen(bootstrap, topic, records=10, record_bytes=1024, seconds=seconds, rate=100.0)
+
+
+def fetched(bootstrap: str, topic: str, seconds: float) -> Loaded:
     """Reads what was written just before: from the page cache, on both sides."""
     load.produce(bootstrap, topic, record_bytes=1024, seconds=max(seconds / 2, 0.5))
-    found = load.fetch(bootstrap, topic, partitions=1, max_bytes=1_048_576, seconds=seconds)
-    return found.bytes / found.seconds / 1e6, found
+    return load.fetch(bootstrap, topic, partitions=1, max_bytes=1_048_576, seconds=seconds)
 
 
 def cells() -> list[Cell]:
+    paced = "at 1,000 txn/s, 50 producers"
+    read = "at 100 txn/s"
     return [
-        Cell("transactions of 10 records, 1 producer", "txn/s", HIGHER, 12, transactions(1, 10)),
-        Cell("transactions of 10 records, 10 producers", "txn/s", HIGHER, 12, transactions(10, 10)),
-        Cell("transactions of 10 records, 50 producers", "txn/s", HIGHER, 12, transactions(50, 10), 1.5),
-        Cell("transactions of 10 records, 200 producers", "txn/s", HIGHER, 12, transactions(200, 10), 1.0),
-        Cell("transactions of 1,000 records, 10 producers", "txn/s", HIGHER, 12, transactions(10, 1000), 1.0),
+        Cell(12, transactions(1, 10), rate_of("transactions of 10 records, 1 producer")),
+        Cell(12, transactions(10, 10), rate_of("transactions of 10 records, 10 producers")),
+        Cell(12, transactions(50, 10), rate_of("transactions of 10 records, 50 producers", 1.5)),
+        Cell(12, transactions(200, 10), rate_of("transactions of 10 records, 200 producers", 1.0)),
+        Cell(12, transactions(10, 1000), rate_of("transactions of 1,000 records, 10 producers", 1.0)),
         Cell(
-            "whole transaction p99 at 1,000 txn/s, 50 producers",
-            "ms",
-            LOWER,
             12,
-            transactions(50, 10, rate=1000),
-            1.0,
+            transactions(50, 10, record_bytes=100),
+            rate_of("transactions of 10 records of 100 B, 50 producers"),
         ),
         Cell(
-            "transactions of 10 records, 50 producers, 1 partition",
-            "txn/s",
-            HIGHER,
             1,
             transactions(50, 10, partitions=1),
+            rate_of("transactions of 10 records, 50 producers, 1 partition"),
         ),
         Cell(
-            "transactions of 10 records, 50 producers, 100 partitions",
-            "txn/s",
-            HIGHER,
             100,
             transactions(50, 10, partitions=100),
+            rate_of("transactions of 10 records, 50 producers, 100 partitions"),
         ),
-        Cell("idempotent produce, 1 KB, 16 KB batches", "MB/s", HIGHER, 1, produced(1024, 16_384), 1.0),
-        Cell("idempotent produce, 1 KB, 1 MB batches", "MB/s", HIGHER, 1, produced(1024, 1_000_000), 0.8),
-        Cell("idempotent produce, 1 KB, one record a request", "MB/s", HIGHER, 1, produced(1024, 1024)),
-        Cell("idempotent produce, 100 B, 16 KB batches", "MB/s", HIGHER, 1, produced(100, 16_384), 1.0),
         Cell(
-            "produce, 100 connections",
-            "MB/s",
-            HIGHER,
+            12,
+            transactions(50, 10, rate=1000),
+            (
+                Figure(f"whole transaction, p50 {paced}", "ms", LOWER, milliseconds("p50")),
+                Figure(f"whole transaction, p99 {paced}", "ms", LOWER, milliseconds("p99"), 1.0),
+                Figure(f"whole transaction, p99.9 {paced}", "ms", LOWER, milliseconds("p999")),
+                Figure(f"EndTxn, p99 {paced}", "ms", LOWER, milliseconds("p99", of_end=True)),
+            ),
+        ),
+        Cell(
+            1,
+            seen,
+            (
+                Figure(f"begin to read at read_committed, p50 {read}", "ms", LOWER, milliseconds("p50")),
+                Figure(f"begin to read at read_committed, p99 {read}", "ms", LOWER, milliseconds("p99")),
+                Figure(
+                    f"EndTxn to read (lag of the last stable offset), p50 {read}",
+                    "ms",
+                    LOWER,
+                    milliseconds("p50", of_end=True),
+                ),
+            ),
+        ),
+        Cell(
+            1, produced(1024, 16_384, acks=1), speed_of("plain produce, acks=1, 1 KB, 16 KB batches"), False
+        ),
+        Cell(1, produced(1024, 16_384), speed_of("idempotent produce, 1 KB, 16 KB batches", 1.0), False),
+        Cell(1, produced(1024, 1_000_000), speed_of("idempotent produce, 1 KB, 1 MB batches", 0.8), False),
+        Cell(1, produced(1024, 1024), speed_of("idempotent produce, 1 KB, one record a request"), False),
+        Cell(1, produced(100, 16_384), speed_of("idempotent produce, 100 B, 16 KB batches", 1.0), False),
+        Cell(
+            12,
+            by_librdkafka(0, 1024, 12),
+            speed_of("idempotent produce, 1 KB, linger 0, librdkafka", 0.8),
+            False,
+        ),
+        Cell(12, by_java, speed_of("idempotent produce, 1 KB, linger 0, Java"), False),
+        Cell(
             12,
             produced(1024, 16_384, connections=100, partitions=12),
-            0.8,
+            speed_of("idempotent produce, 100 connections", 0.8),
+            False,
         ),
         Cell(
-            "produce, 1,000 connections",
-            "MB/s",
-            HIGHER,
             12,
             produced(1024, 16_384, connections=1000, partitions=12),
-            0.8,
+            speed_of("idempotent produce, 1,000 connections", 0.8),
+            False,
         ),
-        Cell("read_committed fetch of cached data", "MB/s", HIGHER, 1, fetched, 1.0),
+        Cell(1, fetched, speed_of("read_committed fetch of cached data", 1.0), False),
     ]
 
 
@@ -171,67 +257,197 @@ def sides_of(against: str | None, *, power: bool) -> list[Side]:
 
 
 def measure(
-    sides: Sequence[Side], *, rounds: int, seconds: float, only: str | None, tell: Callable[[str], None]
+    sides: Sequence[Side],
+    *,
+    rounds: int,
+    seconds: float,
+    only: str | None,
+    tell: Callable[[str], None],
+    log_bytes: int = LOG_BYTES,
+    warm_up: float = WARM_UP_S,
 ) -> Result:
     """All cells on all sides. What a side cannot do is a trouble in the result, and the cell has no figure for it."""
     found = Result(machine(), __version__, rounds, seconds)
-    wanted = [each for each in cells() if only is None or only in each.name]
+    wanted = [each for each in cells() if only is None or any(only in figure.name for figure in each.figures)]
+    with_starts = only is None or any(only in each for each in (STARTED, RECOVERED))
+    progress = Progress(tell, _steps(wanted, sides, rounds))
     try:
         for side in sides:
-            begun = time.monotonic()
-            side.start()
-            first_transaction(side.bootstrap)
-            found.starts.append({"side": side.name, "seconds_to_first_transaction": time.monotonic() - begun})
+            seconds_to_first = _start(side)
+            found.starts.append({"side": side.name, "seconds_to_first_transaction": seconds_to_first})
             found.memory.append({"side": side.name, "when": "idle", "mb": resident_mb(side.process_id)})
+        for side in sides if wanted else ():
+            tell(f"warming up {side.name} for {warm_up:g} s")
+            _warm_up(side.bootstrap, warm_up)
         for number, cell in enumerate(wanted):
+            asked = _asked(cell, sides)
+            topic = f"cell-{number}"
+            for side in asked:
+                create(side.bootstrap, topic, cell.partitions)
             for turn in range(rounds + 1):
-                for side in sides if turn % 2 else tuple(reversed(sides)):
-                    topic = f"cell-{number}-{turn}"
-                    _one(found, cell, side, topic, turn, seconds if turn else min(seconds, 1.0), tell)
+                for side in asked if turn % 2 else tuple(reversed(asked)):
+                    _one(found, cell, side, topic, turn, seconds if turn else min(seconds, 1.0), progress)
+            for side in asked:  # its log was kept until here, on all sides
+                remove(side.bootstrap, topic)
         for side in sides:
-            found.memory.append({"side": side.name, "when": "after load", "mb": resident_mb(side.process_id)})
+            peak = [each["rss_mb"] for each in found.runs if each["side"] == side.name and each["rss_mb"]]
+            mb = max(peak, default=resident_mb(side.process_id))
+            found.memory.append({"side": side.name, "when": "under load", "mb": mb})
+        if with_starts:
+            _restarts(found, sides[:2], min(rounds, STARTS), log_bytes, tell)
     finally:
         for side in sides:
             side.stop()
+    _keep_memory(found)
     return found
 
 
+def _warm_up(bootstrap: str, seconds: float) -> None:
+    """The same load for every side: a JVM compiles what it has run often."""
+    create(bootstrap, "warm-up", 12)
+    load.transactions(
+        bootstrap, "warm-up", partitions=12, producers=50, records=10, record_bytes=1024, seconds=seconds / 2
+    )
+    load.produce(bootstrap, "warm-up", partitions=12, record_bytes=1024, seconds=seconds / 4)
+    load.fetch(bootstrap, "warm-up", partitions=12, max_bytes=1_048_576, seconds=seconds / 4)
+    remove(bootstrap, "warm-up")
+
+
+def _asked(cell: Cell, sides: Sequence[Side]) -> Sequence[Side]:
+    return sides if cell.transactional else sides[:2]
+
+
+def _steps(wanted: Sequence[Cell], sides: Sequence[Side], rounds: int) -> int:
+    return sum(len(_asked(cell, sides)) * (rounds + 1) for cell in wanted)
+
+
+def _start(side: Side) -> float:
+    """Seconds until a transaction commits there: the coordinator is loaded, the first block of producer ids is given."""
+    begun = time.monotonic()
+    side.start()
+    first_transaction(side.bootstrap)
+    return time.monotonic() - begun
+
+
+class Progress:
+    """A line for each step, with how many there are."""
+
+    def __init__(self, tell: Callable[[str], None], steps: int) -> None:
+        self._tell = tell
+        self._steps = steps
+        self._done = 0
+
+    def step(self, line: str) -> None:
+        self._done += 1
+        full = BAR * self._done // max(self._steps, 1)
+        self._tell(f"[{'#' * full}{'.' * (BAR - full)}] {self._done}/{self._steps} {line}")
+
+
 def _one(
-    found: Result, cell: Cell, side: Side, topic: str, turn: int, seconds: float, tell: Callable[[str], None]
+    found: Result, cell: Cell, side: Side, topic: str, turn: int, seconds: float, progress: Progress
 ) -> None:
-    create(side.bootstrap, topic, cell.partitions)
+    name = cell.figures[0].name
     noise = OtherLoad(side.process_id)
     before = cpu_seconds(side.process_id)
     try:
-        value, loaded = cell.run(side.bootstrap, topic, seconds)
+        loaded = cell.run(side.bootstrap, topic, seconds)
     except CannotMeasure as fault:
-        found.troubles.append(f"{cell.name}, {side.name}, round {turn}: {fault}")
-        tell(f"{cell.name:58} {side.name:32} {fault}")
+        found.troubles.append(f"{name}, {side.name}, round {turn}: {fault}")
+        progress.step(f"{name:58} {side.name:32} {fault}")
         return
     after = cpu_seconds(side.process_id)
-    tell(f"{cell.name:58} {side.name:32} {value:12,.1f} {cell.unit}")
-    if turn:
-        found.runs.append(
-            {
-                "cell": cell.name,
-                "unit": cell.unit,
-                "better": cell.better,
-                "at_least": cell.at_least,
-                "side": side.name,
-                "round": turn,
-                "value": value,
-                "broker_cpu_seconds": None if before is None or after is None else after - before,
-                "rss_mb": resident_mb(side.process_id),
-                "other_load": noise.share(),
-                **asdict(loaded),
-            }
-        )
+    value = cell.figures[0].of(loaded)
+    progress.step(f"{name:58} {side.name:32} {value:12,.1f} {cell.figures[0].unit}")
+    if not turn:
+        return
+    shared = {
+        "side": side.name,
+        "round": turn,
+        "broker_cpu_seconds": None if before is None or after is None else after - before,
+        "rss_mb": resident_mb(side.process_id),
+        "other_load": noise.share(),
+        **asdict(loaded),
+    }
+    for figure in cell.figures:
+        found.runs.append({**_of_figure(figure), "value": figure.of(loaded), **shared})
+
+
+def _of_figure(figure: Figure) -> dict[str, Any]:
+    return {"cell": figure.name, "unit": figure.unit, "better": figure.better, "at_least": figure.bar}
+
+
+def _plain_run(name: str, unit: str, bar: float, side: str, turn: int, value: float) -> dict[str, Any]:
+    """A figure that no load gave."""
+    return {
+        "cell": name,
+        "unit": unit,
+        "better": LOWER,
+        "at_least": bar,
+        "side": side,
+        "round": turn,
+        "value": value,
+        "broker_cpu_seconds": None,
+        "rss_mb": None,
+        "other_load": 0.0,
+        "done": 0,
+        "bytes": 0,
+    }
+
+
+def _restarts(
+    found: Result, sides: Sequence[Side], rounds: int, log_bytes: int, tell: Callable[[str], None]
+) -> None:
+    """A log of `log_bytes`, then starts: after a clean stop, and after kill -9."""
+    for side in sides:
+        create(side.bootstrap, "large", LARGE_PARTITIONS)
+        left = log_bytes
+        while left > 0:
+            done = load.produce(
+                side.bootstrap,
+                "large",
+                partitions=LARGE_PARTITIONS,
+                connections=LARGE_PARTITIONS,
+                record_bytes=1024,
+                batch_bytes=131_072,
+                seconds=1.0,
+            )
+            left -= done.bytes
+    for turn in range(1, rounds + 1):
+        for name, bar, end in ((STARTED, 0.2, "halt"), (RECOVERED, None, "kill")):
+            for side in sides if turn % 2 else tuple(reversed(sides)):
+                noise = OtherLoad(None)
+                try:
+                    (side.kill if end == "kill" else side.halt)()
+                    seconds = _start(side)
+                except CannotMeasure as fault:
+                    found.troubles.append(f"{name}, {side.name}, round {turn}: {fault}")
+                    continue
+                tell(f"{name:58} {side.name:32} {seconds:12.2f} s")
+                run = _plain_run(
+                    f"{name}, {log_bytes / (1 << 30):.3g} GiB of log", "s", 0.2, side.name, turn, seconds
+                )
+                found.runs.append({**run, "at_least": bar, "other_load": noise.share()})
+
+
+def _keep_memory(found: Result) -> None:
+    beside = [each["side"] for each in found.starts[:2]]
+    for when, bar in (("idle", 0.15), ("under load", 0.2)):
+        for each in found.memory[:]:
+            if each["when"] == when and each["mb"] is not None and each["side"] in beside:
+                found.runs.append(
+                    _plain_run(f"resident memory, {when}", "MB", bar, each["side"], 1, each["mb"])
+                )
 
 
 def create(bootstrap: str, topic: str, partitions: int) -> None:
     with Cluster(bootstrap, timeout_ms=30_000) as cluster:
         Admin(cluster).create_topic(topic, partitions=partitions)
         cluster.topic(topic, wait_ms=10_000)
+
+
+def remove(bootstrap: str, topic: str) -> None:
+    with Cluster(bootstrap, timeout_ms=30_000) as cluster:
+        Admin(cluster).delete_topic(topic)
 
 
 def first_transaction(bootstrap: str) -> None:
@@ -246,6 +462,7 @@ def first_transaction(bootstrap: str) -> None:
                 raise
             time.sleep(0.02)
     with Cluster(bootstrap, timeout_ms=30_000) as cluster:
+        cluster.coordinator("first", TRANSACTION)  # the question makes Kafka create __transaction_state
         topic = next(each.name for each in cluster.topics() if each.name.startswith("first-"))
     load.transactions(bootstrap, topic, partitions=1, producers=1, records=1, record_bytes=100, seconds=0.01)
 

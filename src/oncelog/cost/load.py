@@ -1,10 +1,13 @@
-"""The native load generator: compiled when first used, run as a process of its own, answers as plain numbers."""
+"""Where load comes from: the native generator, compiled when first used, and librdkafka. Each run is a process of its own."""
 
 import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -83,10 +86,13 @@ def produce(
     record_bytes: int,
     batch_bytes: int = 16_384,
     seconds: float,
+    acks: int = -1,
 ) -> Loaded:
-    """Idempotent produce with acks=all."""
+    """Idempotent produce with acks -1 (all), plain with 1."""
     batch = max(batch_bytes // record_bytes, 1)
-    return _run("produce", bootstrap, topic, partitions, connections, inflight, record_bytes, batch, seconds)
+    return _run(
+        "produce", bootstrap, topic, partitions, connections, inflight, record_bytes, batch, seconds, acks
+    )
 
 
 def fetch(bootstrap: str, topic: str, *, partitions: int, max_bytes: int, seconds: float) -> Loaded:
@@ -94,22 +100,55 @@ def fetch(bootstrap: str, topic: str, *, partitions: int, max_bytes: int, second
     return _run("fetch", bootstrap, topic, partitions, max_bytes, seconds)
 
 
+def seen(
+    bootstrap: str, topic: str, *, records: int, record_bytes: int, seconds: float, rate: float
+) -> Loaded:
+    """One producer and a reader at read_committed: from the begin of a transaction until it is read (latency_us), and from
+    its EndTxn (end_us)."""
+    return _run("seen", bootstrap, topic, records, record_bytes, seconds, rate)
+
+
+@contextmanager
+def open_transactions(bootstrap: str, topic: str, *, partitions: int, producers: int) -> Generator[None]:
+    """So many transactions of one record each stay open meanwhile."""
+    words = _words("open", bootstrap, topic, partitions, producers, 100)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        if process.stdout.readline() != "{}\n":
+            raise CannotMeasure(f"{' '.join(words[1:])}: the transactions were not opened")
+        try:
+            yield
+        finally:
+            process.stdin.close()
+
+
+def librdkafka(
+    bootstrap: str, topic: str, *, partitions: int, record_bytes: int, linger_ms: float, seconds: float
+) -> Loaded:
+    """An idempotent producer of confluent-kafka in a process of its own; the client is the larger part of it."""
+    words = [sys.executable, "-m", "oncelog.cost.librdkafka", bootstrap, topic]
+    return _result([*words, str(partitions), str(record_bytes), str(linger_ms), str(seconds)])
+
+
 def _run(kind: str, bootstrap: str, topic: str, *numbers: float) -> Loaded:
+    return _result(_words(kind, bootstrap, topic, *numbers))
+
+
+def _words(kind: str, bootstrap: str, topic: str, *numbers: float) -> list[str]:
     host, _, port = bootstrap.rpartition(":")
-    words = [
-        generator(),
-        kind,
-        host,
-        port,
-        topic,
-        *(f"{each:g}" if isinstance(each, float) else str(each) for each in numbers),
-    ]
+    plain = [f"{each:g}" if isinstance(each, float) else str(each) for each in numbers]
+    return [generator(), kind, host, port, topic, *plain]
+
+
+def _result(words: list[str]) -> Loaded:
+    shown = " ".join(words[1:])
     try:
         said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=GRACE_S)
     except subprocess.TimeoutExpired:
-        raise CannotMeasure(f"{' '.join(words[1:])}: no result within {GRACE_S:.0f} s") from None
+        raise CannotMeasure(f"{shown}: no result within {GRACE_S:.0f} s") from None
     if said.returncode != 0:
-        raise CannotMeasure(f"{' '.join(words[1:])}: {said.stderr.strip()}")
+        raise CannotMeasure(f"{shown}: {said.stderr.strip()[-500:]}")
     found: dict[str, Any] = json.loads(said.stdout)
     return Loaded(
         seconds=found["seconds"],

@@ -1,14 +1,21 @@
 /* A native load generator that speaks Kafka's wire: real clients on the same two cores are the limit long before a broker is.
  *
  *   loadgen txn     HOST PORT TOPIC partitions producers records record_bytes batch_records seconds rate
- *   loadgen produce HOST PORT TOPIC partitions connections inflight record_bytes batch_records seconds
+ *   loadgen produce HOST PORT TOPIC partitions connections inflight record_bytes batch_records seconds acks
  *   loadgen fetch   HOST PORT TOPIC partitions max_bytes seconds
+ *   loadgen seen    HOST PORT TOPIC records record_bytes seconds rate
+ *   loadgen open    HOST PORT TOPIC partitions producers record_bytes
  *
  * txn      each producer is one transactional id on one connection: Produce v12 (the partition joins by itself, KIP-890), then
  *          EndTxn v5, closed loop, or `rate` transactions a second over all producers (latency then counts from the planned
- *          time). Retriable answers are asked again and counted.
- * produce  idempotent producers, `inflight` requests each.
+ *          time). Retriable answers are asked again and counted. With more partitions than producers each transaction goes
+ *          on to the next of its producer's partitions.
+ * produce  producers with `inflight` requests each: idempotent with acks -1, plain with acks 1.
  * fetch    read_committed, one partition after the other, from the beginning, again and again.
+ * seen     one producer at `rate` transactions a second, and a reader that long-polls at read_committed beside it. latency_us:
+ *          from the begin of a transaction until its last record was read; end_us: from its EndTxn, that is how long the last
+ *          stable offset lags.
+ * open     begins one transaction of one record for each producer, says "{}" and keeps them open until its input ends.
  *
  * Prints one line of JSON. Latencies are microseconds: p50, p99, p99.9 and the largest. Any other answer ends it with exit code 1.
  */
@@ -30,6 +37,7 @@
 
 #define MAX_SAMPLES 4000000
 #define RETRY_WAIT_US 500
+#define MAX_SEEN 1000000
 
 static void fail(const char *what, long number) {
   fprintf(stderr, "loadgen: %s %ld%s%s\n", what, number, errno ? ": " : "", errno ? strerror(errno) : "");
@@ -107,7 +115,7 @@ static void end_request(Bytes *b, size_t from) { set32(b->at + from, (uint32_t)(
 
 /* ---- settings */
 static char *topic;
-static int partitions, producers, inflight, record_bytes, batch_records, txn_records;
+static int partitions, producers, inflight, record_bytes, batch_records, txn_records, acks = -1;
 static double seconds, rate;
 static struct sockaddr_in where;
 
@@ -133,15 +141,15 @@ static void print_samples(const char *name, Samples *s) {
 }
 
 /* ---- one record batch inside one Produce request; header fields are patched, then the CRC */
-typedef struct { Bytes frame; size_t batch, length; } Request;
+typedef struct { Bytes frame; size_t batch, length, partition_at; } Request;
 static void make_request(Request *r, const char *tid, int partition, int records) {
   Bytes *b = &r->frame;
   b->size = 0;
   size_t from = begin_request(b, 0, 12, 1);
   if (tid) put_compact(b, tid); else put8(b, 0);
-  put16(b, -1); put32(b, 30000);
+  put16(b, acks); put32(b, 30000);
   put_uvarint(b, 2); put_compact(b, topic);
-  put_uvarint(b, 2); put32(b, partition);
+  put_uvarint(b, 2); r->partition_at = b->size; put32(b, partition);
   Bytes body = {0};
   put64(&body, 0); put32(&body, 0); put32(&body, -1); put8(&body, 2); put32(&body, 0);
   put16(&body, tid ? 0x10 : 0); put32(&body, records - 1);
@@ -178,7 +186,7 @@ enum { INIT, PRODUCING, ENDING, RESTING };
 typedef struct {
   int socket, state, out, next_part, flying;
   char tid[64];
-  int64_t producer_id; int epoch;
+  int64_t producer_id; int epoch, partition;
   int32_t sequence;
   int64_t began, end_sent, produce_sent, retry_at, due;
   int retry_kind;
@@ -188,6 +196,7 @@ typedef struct {
   int64_t sent_at[64]; int head, tail;
 } Peer;
 static int events_fd;
+static int64_t seen_began[MAX_SEEN], seen_end[MAX_SEEN], begun_count; /* of `seen`: times by transaction */
 static Samples whole, end_only, produce_only;
 static int64_t done, done_records, done_bytes, retries;
 
@@ -217,6 +226,7 @@ static void ask_end(Peer *p) {
   end_request(&p->outgoing, from);
   p->state = ENDING;
   p->end_sent = now_us();
+  if (begun_count) seen_end[begun_count - 1] = p->end_sent;
   push(p);
 }
 static void send_part(Peer *p, int part) {
@@ -228,13 +238,18 @@ static void send_part(Peer *p, int part) {
 static void begin_txn(Peer *p, int64_t at) {
   p->state = PRODUCING; p->began = at; p->sequence = 0; p->next_part = 0; p->flying = 0;
   p->produce_sent = now_us();
+  if (partitions > producers) {
+    p->partition = (p->partition + producers) % partitions;
+    for (int n = 0; n < p->part_count; n++) set32(p->parts[n].frame.at + p->parts[n].partition_at, (uint32_t)p->partition);
+  }
   send_part(p, 0); /* the first alone: it adds the partition */
   p->next_part = 1;
   push(p);
 }
 static void send_produce(Peer *p) {
   Request *r = &p->parts[p->next_part];
-  seal(r, p->producer_id, p->epoch, p->sequence);
+  if (acks == -1) seal(r, p->producer_id, p->epoch, p->sequence);
+  else seal(r, -1, -1, -1);
   p->sequence = (int32_t)(((int64_t)p->sequence + batch_records) & 0x7FFFFFFF);
   p->next_part = (p->next_part + 1) % p->part_count;
   put(&p->outgoing, r->frame.at, r->frame.size);
@@ -248,7 +263,7 @@ static int produce_error(const uint8_t *b) {
   return get16(p);
 }
 static int64_t stop_at, interval_us;
-static int transactional;
+static int transactional, keeps_open, opened;
 
 static void answered(Peer *p, const uint8_t *b) {
   if (p->state == INIT) {
@@ -274,6 +289,7 @@ static void answered(Peer *p, const uint8_t *b) {
     if (p->next_part == 1) sample(&produce_only, now_us() - p->produce_sent);
     while (p->next_part < p->part_count && p->flying < 5) send_part(p, p->next_part++);
     if (p->flying) { push(p); return; }
+    if (keeps_open) { p->state = RESTING; opened++; return; }
     ask_end(p);
     return;
   }
@@ -349,6 +365,7 @@ static void run_produce_side(int is_txn) {
     if (is_txn) snprintf(p->tid, sizeof p->tid, "load-%d-%d", (int)getpid(), k);
     p->socket = open_socket();
     p->part_count = parts;
+    p->partition = k % partitions;
     p->parts = calloc((size_t)parts, sizeof *p->parts);
     for (int n = 0; n < parts; n++) {
       int records = is_txn && n == parts - 1 ? txn_records - n * batch_records : batch_records;
@@ -367,6 +384,14 @@ static void run_produce_side(int is_txn) {
     int64_t keep = interval_us; interval_us = 0;
     turn(peers, producers, 1);
     interval_us = keep;
+  }
+  if (keeps_open) {
+    for (int k = 0; k < producers; k++) begin_txn(&peers[k], now_us());
+    while (opened < producers) turn(peers, producers, 1);
+    printf("{}\n");
+    fflush(stdout);
+    while (getchar() != EOF) {}
+    return;
   }
   struct rusage before; getrusage(RUSAGE_SELF, &before);
   int64_t began = now_us();
@@ -447,6 +472,82 @@ static void run_fetch(int max_bytes) {
   printf("}\n");
 }
 
+/* ---- seen: one producer, and a reader beside it. The reader's requests wait up to half a second for one byte. */
+static void put_fetch(Bytes *out, int64_t offset) {
+  size_t from = begin_request(out, 1, 11, 0);
+  put32(out, -1); put32(out, 500); put32(out, 1); put32(out, 1 << 20); put8(out, 1); put32(out, 0); put32(out, -1);
+  put32(out, 1); put16(out, (int)strlen(topic)); put(out, topic, strlen(topic));
+  put32(out, 1); put32(out, 0); put32(out, -1); put64(out, offset); put64(out, -1); put32(out, 1 << 20);
+  put32(out, 0); put16(out, 0);
+  end_request(out, from);
+}
+static void send_all(int s, const Bytes *out) {
+  for (size_t sent = 0; sent < out->size;) { ssize_t n = send(s, out->at + sent, out->size - sent, MSG_NOSIGNAL); if (n < 0) fail("send", n); sent += (size_t)n; }
+}
+static void run_seen(void) {
+  transactional = 1; producers = partitions = 1; batch_records = txn_records;
+  events_fd = epoll_create1(0);
+  Peer *p = calloc(1, sizeof *p);
+  snprintf(p->tid, sizeof p->tid, "seen-%d", (int)getpid());
+  p->socket = open_socket();
+  p->part_count = 1;
+  p->parts = calloc(1, sizeof *p->parts);
+  make_request(&p->parts[0], p->tid, 0, txn_records);
+  struct epoll_event e = {EPOLLIN, {.ptr = p}};
+  epoll_ctl(events_fd, EPOLL_CTL_ADD, p->socket, &e);
+  ask_init(p);
+  while (p->state != RESTING || p->retry_at) turn(p, 1, 1);
+  int reader = open_socket();
+  struct epoll_event of_reader = {EPOLLIN, {.ptr = NULL}};
+  epoll_ctl(events_fd, EPOLL_CTL_ADD, reader, &of_reader);
+  int64_t offset = 0, read_count = 0;
+  uint8_t *answer = NULL; size_t room = 0;
+  Bytes out = {0};
+  put_fetch(&out, offset); send_all(reader, &out);
+  int64_t began = now_us(), step = (int64_t)(1e6 / rate), due = began;
+  stop_at = began + (int64_t)(seconds * 1e6);
+  interval_us = step; /* an answer to EndTxn begins nothing by itself */
+  while (now_us() < stop_at || read_count < begun_count) {
+    if (now_us() > stop_at + 30000000) fail("records are missing after seconds:", 30);
+    struct epoll_event ready[4];
+    int n = epoll_wait(events_fd, ready, 4, 1);
+    for (int k = 0; k < n; k++) {
+      if (ready[k].data.ptr) { receive(p); continue; }
+      uint8_t head[4]; read_all(reader, head, 4);
+      size_t size = (size_t)get32(head);
+      if (size > room) { room = size; answer = realloc(answer, room); }
+      read_all(reader, answer, size);
+      const uint8_t *b = answer + 8;
+      if (get16(b)) fail("Fetch answered", get16(b));
+      b += 2 + 4 + 4; b += 2 + get16(b) + 4 + 4;
+      if (get16(b)) fail("Fetch of a partition answered", get16(b));
+      b += 2 + 8 + 8 + 8;
+      int32_t aborted = get32(b); b += 4 + (aborted > 0 ? 16 * (size_t)aborted : 0) + 4;
+      int32_t length = get32(b), at = 0; b += 4;
+      int64_t now = now_us();
+      while (length - at >= 61 && get32(b + at + 8) + 12 <= length - at) {
+        offset = get64(b + at) + get32(b + at + 23) + 1;
+        if (!(get16(b + at + 21) & 0x20)) { sample(&whole, now - seen_began[read_count]); sample(&end_only, now - seen_end[read_count]); read_count++; }
+        at += get32(b + at + 8) + 12;
+      }
+      out.size = 0; put_fetch(&out, offset); send_all(reader, &out);
+    }
+    int64_t now = now_us();
+    if (p->retry_at && now >= p->retry_at) { p->retry_at = 0; if (p->retry_kind == ENDING) ask_end(p); else { p->next_part = 0; send_part(p, p->next_part++); push(p); } }
+    if (p->state == RESTING && !p->retry_at && now >= due && now < stop_at && begun_count < MAX_SEEN) {
+      seen_began[begun_count] = now; begun_count++;
+      begin_txn(p, now);
+      due = due + step > now ? due + step : now;
+    }
+  }
+  double took = (double)(now_us() - began) / 1e6;
+  printf("{\"seconds\": %.3f, \"done\": %ld, \"records\": %ld, \"bytes\": %ld, \"retries\": %ld", took, (long)read_count, (long)(read_count * txn_records),
+         (long)(read_count * txn_records * record_bytes), (long)retries);
+  print_samples("latency_us", &whole);
+  print_samples("end_us", &end_only);
+  printf("}\n");
+}
+
 int main(int count, char **words) {
   if (count < 8) { fprintf(stderr, "loadgen txn|produce|fetch HOST PORT TOPIC partitions ...: see the head of its source\n"); return 2; }
   crc_begin();
@@ -460,12 +561,19 @@ int main(int count, char **words) {
     producers = atoi(words[6]); txn_records = atoi(words[7]); record_bytes = atoi(words[8]); batch_records = atoi(words[9]);
     seconds = atof(words[10]); rate = atof(words[11]);
     run_produce_side(1);
-  } else if (!strcmp(words[1], "produce") && count == 11) {
+  } else if (!strcmp(words[1], "produce") && count == 12) {
     producers = atoi(words[6]); inflight = atoi(words[7]); record_bytes = atoi(words[8]); batch_records = atoi(words[9]); seconds = atof(words[10]);
+    acks = atoi(words[11]);
     run_produce_side(0);
   } else if (!strcmp(words[1], "fetch") && count == 8) {
     seconds = atof(words[7]);
     run_fetch(atoi(words[6]));
+  } else if (!strcmp(words[1], "seen") && count == 9) {
+    txn_records = atoi(words[5]); record_bytes = atoi(words[6]); seconds = atof(words[7]); rate = atof(words[8]);
+    run_seen();
+  } else if (!strcmp(words[1], "open") && count == 8) {
+    producers = atoi(words[6]); record_bytes = atoi(words[7]); txn_records = batch_records = 1; keeps_open = 1;
+    run_produce_side(1);
   } else {
     fprintf(stderr, "loadgen: wanted the words that the head of its source names, found %d\n", count);
     return 2;

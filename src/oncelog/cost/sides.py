@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any, Final, Protocol
 from oncelog.client.address import parse_bootstrap
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
-from oncelog.cost.load import CannotMeasure
+from oncelog.cost.load import CannotMeasure, Loaded
 
 START_LIMIT_S: Final = 120.0
 TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -34,6 +35,10 @@ class Side(Protocol):
     def start(self) -> None: ...
     def halt(self) -> None:
         """Stops it and keeps its data."""
+        ...
+
+    def kill(self) -> None:
+        """Ends it as kill -9 does and keeps its data."""
         ...
 
     def stop(self) -> None:
@@ -76,10 +81,19 @@ class OncelogSide:
     def halt(self) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(60)
-            assert self._process.stdout is not None
-            self._process.stdout.close()
-            self._process = None
+            self._gone()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._gone()
+
+    def _gone(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.wait(60)
+        self._process.stdout.close()
+        self._process = None
 
     def stop(self) -> None:
         self.halt()
@@ -98,7 +112,11 @@ class RunningSide:
     def start(self) -> None:
         wait_until_ready(self.bootstrap)
 
-    def halt(self) -> None: ...
+    def halt(self) -> None:
+        raise CannotMeasure(f"{self.name} is somebody else's: it is not stopped")
+
+    kill = halt
+
     def stop(self) -> None: ...
 
 
@@ -129,9 +147,49 @@ class KafkaSide:
     def halt(self) -> None:
         self._kafka.stop()
 
+    def kill(self) -> None:
+        self._kafka.kill()
+
     def stop(self) -> None:
         self.halt()
         shutil.rmtree(self._kafka.dir, ignore_errors=True)
+
+
+def producer_performance(bootstrap: str, topic: str, *, records: int) -> Loaded:
+    """Java's own tool with linger.ms=0, where a checkout has its jars. The tool needs more CPU than any broker."""
+    try:
+        tools: Any = importlib.import_module("tests.oracle.tools")
+    except ModuleNotFoundError:
+        raise CannotMeasure("Java's ProducerPerformance: only in a checkout of oncelog, with Maven") from None
+    words = ["--topic", topic, "--num-records", str(records), "--record-size", "1024", "--throughput", "-1"]
+    words += ["--bootstrap-server", bootstrap, "--command-property", "linger.ms=0"]
+    before = os.times()
+    try:
+        said = str(tools.run_java(tools.PRODUCER_PERFORMANCE, *words))
+    except tools.ToolFailed as fault:
+        raise CannotMeasure(f"ProducerPerformance: {str(fault)[-500:]}") from None
+    after = os.times()
+    found = _PERFORMANCE.findall(said)
+    if not found:
+        raise CannotMeasure(
+            f"ProducerPerformance: wanted a last line with records/sec, found {said[-300:]!r}"
+        )
+    sent, rate = found[-1]
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return Loaded(
+        seconds=int(sent) / float(rate),
+        done=int(sent),
+        records=int(sent),
+        bytes=int(sent) * 1024,
+        retries=0,
+        client_cpu_seconds=used,
+        latency_us={},
+        end_us={},
+        produce_us={},
+    )
+
+
+_PERFORMANCE: Final = re.compile(r"(\d+) records sent, ([0-9.]+) records/sec")
 
 
 def wait_until_ready(bootstrap: str) -> None:

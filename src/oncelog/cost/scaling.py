@@ -1,0 +1,215 @@
+"""What a transaction costs the broker as things grow: producers, partitions, open transactions, connections, log size.
+
+The figure is CPU time of the broker's process per transaction (per request where connections grow), for it depends less on what
+else the machine does than a rate; the rate stands beside it. Rounds go over all points of a curve, so that a slow
+minute of the machine does not look like growth.
+"""
+
+import statistics
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from oncelog import __version__
+from oncelog.cost import load
+from oncelog.cost.eos import create, first_transaction, machine, remove
+from oncelog.cost.load import Loaded
+from oncelog.cost.sides import OncelogSide, OtherLoad, cpu_seconds
+
+PRODUCERS: Final = 50
+PARTITIONS: Final = 12
+FILL_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """`run` puts the load on at one point; what `around` opens stays for its time."""
+
+    name: str
+    counts: str
+    per: str
+    points: Sequence[int]
+    partitions: Callable[[int], int]
+    run: Callable[[str, str, int, float], Loaded]
+    around: Callable[[str, str, int], Any] = lambda bootstrap, topic, point: nullcontext()  # noqa: ARG005
+
+
+def _transactions(producers: int, partitions: int) -> Callable[[str, str, float], Loaded]:
+    return lambda bootstrap, topic, seconds: load.transactions(
+        bootstrap,
+        topic,
+        partitions=partitions,
+        producers=producers,
+        records=10,
+        record_bytes=1024,
+        seconds=seconds,
+    )
+
+
+def _produced(bootstrap: str, topic: str, connections: int, seconds: float) -> Loaded:
+    return load.produce(
+        bootstrap,
+        topic,
+        partitions=PARTITIONS,
+        connections=connections,
+        inflight=1,
+        record_bytes=1024,
+        seconds=seconds,
+    )
+
+
+@contextmanager
+def _opened(bootstrap: str, topic: str, count: int) -> Generator[None]:
+    if not count:
+        yield
+        return
+    with load.open_transactions(bootstrap, topic, partitions=PARTITIONS, producers=count):
+        yield
+
+
+@contextmanager
+def _filled(bootstrap: str, topic: str, megabytes: int) -> Generator[None]:
+    left = megabytes * 1e6
+    while left > 0:
+        left -= load.produce(
+            bootstrap,
+            topic,
+            partitions=PARTITIONS,
+            connections=PARTITIONS,
+            record_bytes=1024,
+            batch_bytes=131_072,
+            seconds=FILL_SECONDS,
+        ).bytes
+    yield
+
+
+def curves() -> list[Curve]:
+    def twelve(point: int) -> int:  # noqa: ARG001
+        return PARTITIONS
+
+    steady = _transactions(PRODUCERS, PARTITIONS)
+    return [
+        Curve(
+            "producers",
+            "producers",
+            "transaction",
+            (1, 10, 50, 200, 500),
+            twelve,
+            lambda bootstrap, topic, point, seconds: _transactions(point, PARTITIONS)(
+                bootstrap, topic, seconds
+            ),
+        ),
+        Curve(
+            "partitions, each transaction goes to the next",
+            "partitions",
+            "transaction",
+            (1, 10, 100, 1000, 10_000),
+            lambda point: point,
+            lambda bootstrap, topic, point, seconds: _transactions(PRODUCERS, point)(
+                bootstrap, topic, seconds
+            ),
+        ),
+        Curve(
+            "transactions of others that stay open",
+            "open transactions",
+            "transaction",
+            (0, 10, 100, 1000),
+            twelve,
+            lambda bootstrap, topic, point, seconds: steady(bootstrap, topic, seconds),  # noqa: ARG005
+            _opened,
+        ),
+        Curve(
+            "connections, one request in flight on each",
+            "connections",
+            "request of 16 KB",
+            (1, 10, 100, 1000),
+            twelve,
+            _produced,
+        ),
+        Curve(
+            "size of the log",
+            "MB of log before",
+            "transaction",
+            (0, 256, 1024, 4096),
+            twelve,
+            lambda bootstrap, topic, point, seconds: steady(bootstrap, topic, seconds),  # noqa: ARG005
+            _filled,
+        ),
+    ]
+
+
+def measure(
+    *,
+    rounds: int,
+    seconds: float,
+    tell: Callable[[str], None],
+    only: str | None = None,
+    largest: int = 10_000,
+) -> dict[str, Any]:
+    """All curves on oncelog. Points above `largest` are left out."""
+    side = OncelogSide()
+    runs: list[dict[str, Any]] = []
+    try:
+        side.start()
+        first_transaction(side.bootstrap)
+        for number, curve in enumerate(each for each in curves() if only is None or only in each.name):
+            points = [point for point in curve.points if point <= largest]
+            for turn in range(rounds + 1):
+                for point in points if turn % 2 else reversed(points):
+                    topic = f"scale-{number}-{turn}-{point}"
+                    create(side.bootstrap, topic, curve.partitions(point))
+                    with curve.around(side.bootstrap, topic, point):
+                        noise = OtherLoad(side.process_id)
+                        before = cpu_seconds(side.process_id) or 0.0
+                        found = curve.run(side.bootstrap, topic, point, seconds if turn else min(seconds, 1))
+                        used = (cpu_seconds(side.process_id) or 0.0) - before
+                        other = noise.share()
+                    remove(side.bootstrap, topic)
+                    cost = 1e6 * used / found.done
+                    tell(f"{curve.name:48} {point:6,} {curve.counts:18} {cost:8,.0f} us per {curve.per}")
+                    if turn:
+                        runs.append(
+                            {
+                                "curve": curve.name,
+                                "counts": curve.counts,
+                                "per": curve.per,
+                                "point": point,
+                                "round": turn,
+                                "cpu_us": cost,
+                                "other_load": other,
+                                **asdict(found),
+                            }
+                        )
+    finally:
+        side.stop()
+    return {"machine": machine(), "oncelog": __version__, "rounds": rounds, "seconds": seconds, "runs": runs}
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """A table for each curve: the median of the rounds, and the spread."""
+    lines: list[str] = []
+    runs: list[dict[str, Any]] = found["runs"]
+    for name in dict.fromkeys(str(each["curve"]) for each in runs):
+        of_curve = [each for each in runs if each["curve"] == name]
+        per = of_curve[0]["per"]
+        lines += [
+            "",
+            f"**{name}**",
+            "",
+            f"| {of_curve[0]['counts']} | broker CPU per {per}, us | per second |",
+        ]
+        lines.append("|---|---|---|")
+        for point in sorted({int(each["point"]) for each in of_curve}):
+            of_point = [each for each in of_curve if each["point"] == point]
+            cost = [each["cpu_us"] for each in of_point]
+            rate = statistics.median(each["done"] / each["seconds"] for each in of_point)
+            spread = f"{min(cost):,.0f}..{max(cost):,.0f}"
+            lines.append(f"| {point:,} | {statistics.median(cost):,.0f} ({spread}) | {rate:,.0f} |")
+    others = [each["other_load"] for each in runs] or [0.0]
+    lines.append("")
+    lines.append(
+        f"{found['rounds']} rounds of {found['seconds']:g} s, medians (smallest..largest); other load of the machine "
+        f"{min(others):.2f} to {max(others):.2f} of all cores."
+    )
+    return "\n".join(lines).lstrip("\n") + "\n"
