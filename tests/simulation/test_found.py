@@ -2,7 +2,11 @@
 
 import pytest
 
+from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.memory import MemoryDisk, MemoryFile
+from oncelog.engine.port import Appended, Refused
+from oncelog.errors import CorruptLog, ErrorCode
+from oncelog.tasks import Future, spawn
 from tests.classic_world import World, batch_of
 
 
@@ -96,3 +100,93 @@ def test_seed_446_segments_go_only_when_the_snapshot_behind_them_is_written() ->
         firsts.add(first)
         assert not first or world.memory.exists(f"t-0/{first:020}.snapshot")
     assert len(firsts) > 2
+
+
+def test_seed_10_a_clean_stop_makes_the_index_of_aborted_transactions_durable() -> None:
+    """Of a log of a few batches it was not synced, and a power cut right after the stop tore it."""
+    world = World(durability="power").start()
+    part = world.topic()
+    batch = batch_of("aborted", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    world.put_verified(batch)
+    world.run(end_of(part, commit=False))
+    world.stop()
+    assert is_durable(world.memory, f"t-0/{0:020}.txnindex")
+    world.crash("power").start()
+    assert world.read(0, committed=True).aborted
+
+
+def end_of(part: ClassicPartition, *, commit: bool) -> Future[Appended | Refused]:
+    return part.append_marker(
+        producer_id=7, producer_epoch=0, coordinator_epoch=0, commit=commit, transaction_version=0
+    )
+
+
+def test_seed_10_nothing_is_appended_behind_a_clean_stop() -> None:
+    """A marker came when the files were closed: what the stop had written down was no longer true."""
+    world = World(durability="power").start()
+    part = world.topic()
+    stop = spawn(world.loop, world.engine.stop())
+    while not world.engine._store.stopped:  # pyright: ignore[reportPrivateUsage]  # there is no other moment
+        world.loop.step()
+    assert not stop.done()
+    late = world.run(end_of(part, commit=False))
+    assert late == Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert world.send(batch_of("late")) == Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.run(stop)
+    world.crash("power").start()
+    assert world.part().log_end_offset == 0
+
+
+def test_seed_42_a_log_start_is_durable_before_anybody_sees_it() -> None:
+    """It was raised first and written down then: after a crash in between it went back, and the last stable offset with
+    it."""
+    world = World(durability="power").start()
+    part = world.topic(configs={"segment.bytes": "1024", "retention.bytes": "1500"})
+    for _ in range(30):
+        world.put("x" * 100)
+    seen: list[int] = []
+    part.watch(lambda: seen.append(part.log_start_offset))
+
+    def look(what: str, path: str) -> None:
+        if "log-start" in path or what == "rename":
+            seen.append(part.log_start_offset)
+
+    world.memory.before_change = look
+    world.run(part.delete_records(5))
+    assert part.log_start_offset == 5
+    assert seen[0] == 0
+    seen.clear()
+    world.run(world.engine.run_retention())
+    assert seen[0] == 5
+    assert part.log_start_offset > 5
+
+
+def test_seed_31_a_damaged_last_line_of_the_journal_is_no_torn_one_after_a_clean_stop() -> None:
+    world = World(durability="power").start()
+    world.topic("a")
+    world.topic("b")
+    world.stop()
+    file = world.memory.open("oncelog-topics.journal")
+    at = file.size() - 5
+    file.write_at(at, bytes([file.read(at, 1)[0] ^ 1]))
+    for _ in range(2):  # and it is not forgotten by asking again
+        with pytest.raises(CorruptLog, match="after a clean stop"):
+            world.again()
+
+
+def test_seed_34_a_batch_that_says_an_offset_far_away_is_refused() -> None:
+    """Readers were told that there is nothing more."""
+    world = World(durability="power").start()
+    world.topic(configs={"segment.bytes": "1024"})
+    for _ in range(30):
+        world.put("x" * 100)
+    second = world.part().segments[0].find(1)
+    assert second is not None
+    world.stop()
+    file = world.memory.open(f"t-0/{0:020}.log")
+    assert file.read(second.position, 8) == (1).to_bytes(8, "big")
+    file.write_at(second.position + 3, b"\x08")
+    world.crash("process").start()
+    world.read(0, max_bytes=1)  # the next read begins where this one ended, and asks no index
+    with pytest.raises(CorruptLog, match="wanted one below"):
+        world.read(1, max_bytes=1)

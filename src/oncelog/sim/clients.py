@@ -18,6 +18,12 @@ from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
+from oncelog.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from oncelog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -101,6 +107,7 @@ OLD_EPOCH: Final = (
     32_700  # from here on InitProducerId may say UNKNOWN_SERVER_ERROR to who was fenced, as Kafka does (V19)
 )
 TRIES: Final = 60  # of one request, with a pause after each
+EARLIEST, LATEST = -2, -1
 
 
 class Defect(AssertionError):
@@ -654,17 +661,7 @@ class Reader:
         return answer.responses[0].partitions[0]
 
     async def _log_start(self, partition: str) -> int:
-        topic, index = split(partition)
-        request = ListOffsetsRequest(
-            replica_id=-1,
-            topics=[
-                ListOffsetsTopic(
-                    name=topic, partitions=[ListOffsetsPartition(partition_index=index, timestamp=-2)]
-                )
-            ],
-        )
-        answer: ListOffsetsResponse = await self.session.ask(2, 5, request, ListOffsetsResponse, "fetch")
-        return answer.topics[0].partitions[0].offset
+        return await list_offset(self.session, partition, EARLIEST)
 
     async def read_all(self, partition: str) -> Poll:
         """Everything from the log start to the end, as one final poll; asks until it is answered."""
@@ -697,6 +694,44 @@ class Reader:
                 return await ask()
             except Unreachable:
                 await self.session.rest()
+
+
+async def list_offset(session: Session, partition: str, when: int) -> int:
+    """The log start offset (EARLIEST) or the high watermark (LATEST)."""
+    topic, index = split(partition)
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        topics=[
+            ListOffsetsTopic(
+                name=topic, partitions=[ListOffsetsPartition(partition_index=index, timestamp=when)]
+            )
+        ],
+    )
+    answer: ListOffsetsResponse = await session.ask(2, 5, request, ListOffsetsResponse, "fetch")
+    return answer.topics[0].partitions[0].offset
+
+
+async def delete_records(session: Session, partition: str, before: int) -> bool:
+    """Moves the log start; False if the broker had no leader for it just now, or retention was faster."""
+    topic, index = split(partition)
+    request = DeleteRecordsRequest(
+        timeout_ms=1_000,
+        topics=[
+            DeleteRecordsTopic(
+                name=topic, partitions=[DeleteRecordsPartition(partition_index=index, offset=before)]
+            )
+        ],
+    )
+    answer: DeleteRecordsResponse = await session.ask(21, 2, request, DeleteRecordsResponse)
+    found = answer.topics[0].partitions[0]
+    error = E(found.error_code)
+    if error is E.NONE and found.low_watermark < before:
+        raise Defect(
+            f"{partition}: records below {before} were deleted, the log starts at {found.low_watermark}"
+        )
+    if error not in {E.NONE} | AGAIN | UNCLEAR:
+        raise Defect(f"DeleteRecords of {partition} below {before} was answered {error.name}")
+    return error is E.NONE
 
 
 async def fetch_offsets(

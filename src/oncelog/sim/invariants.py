@@ -4,20 +4,50 @@ The offsets of a partition are compared with a shadow: a model of a few lines th
 log, each once, and shares no code with the broker's own rules but the header's layout.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
 from oncelog.broker.groups_shard import LiveShard, Status
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.segment import Segment
+from oncelog.errors import CorruptBatch, OncelogError, StorageFault
 from oncelog.log.state import last_stable_offset
-from oncelog.model import TopicPartition
-from oncelog.record.batch import BatchHeader
+from oncelog.model import Isolation, TopicPartition
+from oncelog.record.batch import CRC_FROM, BatchHeader, batches, check_crc, records_of
 from oncelog.record.marker import read_marker
-from oncelog.sim.world import Machine, World
+from oncelog.record.txn_state import TransactionValue, decode_key, decode_value
+from oncelog.sim.world import Machine, World, files_of
 from oncelog.tasks import spawn
 from oncelog.txn.state import ENDING, State, Txn
 
+CLEANED: Final = ("map-", "__")
+TRANSACTION_STATE: Final = "__transaction_state"
+STATES: Final = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
+EDGES: Final = frozenset(
+    (before, after)
+    for before, all_after in {
+        "-": ("Empty", "-"),
+        "Empty": ("Empty", "Ongoing", "PrepareAbort", "-"),
+        "Ongoing": ("Ongoing", "PrepareCommit", "PrepareAbort"),
+        "PrepareCommit": ("CompleteCommit",),
+        "PrepareAbort": ("CompleteAbort",),
+        "CompleteCommit": ("Empty", "Ongoing", "PrepareAbort", "-"),
+        "CompleteAbort": ("Empty", "Ongoing", "PrepareAbort", "-"),
+    }.items()
+    for after in all_after
+)
+"""Kafka's states, and which may follow which; "-": nothing is known of the id."""
+HOUSEKEEPING: Final = Counter(
+    {
+        "ClassicEngine._every.<locals>.run": 4,  # checkpoints, retention, cleaning, expiry of producers
+        "TransactionCoordinator._arm.<locals>.again": 2,  # transactions that time out, ids that expire
+        "GroupCoordinator._expire": 1,
+        "Store.remove_later.<locals>.remove": 1_000,  # file.delete.delay.ms
+    }
+)
+"""What is always due."""
 STORED: Final = ("producer", "timeout_ms", "state", "partitions", "start_ms", "update_ms")
 TAGGED: Final = ("previous_producer_id", "next_producer_id", "next_producer_epoch", "client_version")
 
@@ -101,6 +131,50 @@ class Shadow:
         return max(min([high_watermark, *undecided]), log_start)
 
 
+class Graph:
+    """11: the records of transactional ids, each of which must be one that may follow the one before."""
+
+    def __init__(self, partition: ClassicPartition) -> None:
+        self._partition = partition
+        self._segment: Segment | None = None
+        self._position = 0
+        self._next = 0
+        self._last: dict[str, TransactionValue] = {}
+        for _ in self._records():  # of earlier lives, and cleaned: there may be gaps
+            pass
+
+    def catch_up(self) -> None:
+        for name, before, after in self._records():
+            step = (STATES[before.status] if before else "-", STATES[after.status] if after else "-")
+            if step not in EDGES:
+                raise Broken(f"11: {name} went from {step[0]} to {step[1]}: {before}, {after}")
+            if before is None or after is None or before.producer_id != after.producer_id:
+                continue
+            if after.producer_epoch < before.producer_epoch:
+                raise Broken(f"10: {name} went back to an older epoch: {before}, {after}")
+
+    def _records(self) -> Iterator[tuple[str, TransactionValue | None, TransactionValue | None]]:
+        segments = self._partition.segments
+        at = segments.index(self._segment) if self._segment in segments else 0
+        for segment in segments[at:]:
+            if segment is not self._segment:
+                self._segment, self._position = segment, 0
+            for header, position in segment.walk(self._position, segment.size):
+                self._position = position + header.size
+                if header.base_offset < self._next:
+                    continue  # the cleaner has copied it
+                self._next = header.next_offset
+                for record in records_of(segment.log.read(position, header.size), header):
+                    key = decode_key(record.key or b"")
+                    if key is not None:
+                        name = key.transactional_id
+                        before = self._last.pop(name, None)
+                        after = None if record.value is None else decode_value(record.value)
+                        if after is not None:
+                            self._last[name] = after
+                        yield name, before, after
+
+
 class Invariants:
     """Watches each life of the broker: partitions tell when one of their offsets moved."""
 
@@ -109,7 +183,10 @@ class Invariants:
         self._expiry = expiry  # producers may be forgotten: then sequences may begin anew
         self._stable: dict[str, int] = {}  # the highest LSO that readers could see
         self._shadows: dict[str, Shadow] = {}
+        self._graphs: dict[str, Graph] = {}
         self._watched: set[str] = set()
+        self.flips = 0
+        self.refused = 0  # of these
         self.looks = 0
         self.replays = 0
         world.on_up.append(self._begin)
@@ -133,6 +210,8 @@ class Invariants:
                 if "compact" not in partition.config.cleanup_policy and not self._expiry:
                     before = self._shadows.get(partition.directory)
                     self._shadows[partition.directory] = Shadow(partition, before)
+                if partition.topic == TRANSACTION_STATE:
+                    self._graphs[partition.directory] = Graph(partition)
                 partition.watch(lambda partition=partition: self._look(partition))
             self._look(partition)
 
@@ -150,6 +229,9 @@ class Invariants:
         if stable < self._stable.get(name, 0):
             raise Broken(f"3: {name}: LSO was {self._stable[name]} and is {stable}")
         self._stable[name] = stable
+        graph = self._graphs.get(name)
+        if graph is not None:
+            graph.catch_up()
         shadow = self._shadows.get(name)
         if shadow is None:
             return
@@ -220,6 +302,44 @@ class Invariants:
         if before != after:
             raise Broken(f"13: group offsets are {before}, a restart would find {after}")
 
+    def left_behind(self) -> str | None:
+        """17: at rest nothing waits, works or watches, and nothing is due but housekeeping."""
+        live = self._world.machine
+        for partition in self.partitions(live):
+            left = _left_behind(partition)
+            if left:
+                return f"{partition.directory}: there are {left}"
+        more = live.loop.due() - HOUSEKEEPING
+        return f"still due: {dict(more)}" if more else None
+
+    # Bit rot
+
+    def check_flips(self, count: int, rng: Random) -> None:
+        """Single bits, each in a copy of what a clean stop left: refused by name, seen by a reader, or harmless."""
+        disk = self._world.disk
+        wanted = _contents(self._replayed())
+        sizes = {path: disk.open(path).size() for path in files_of(disk)}
+        # Not the times in .timeindex files, nor logs with gaps: docs/reliability.md says why.
+        paths = [
+            path
+            for path, size in sizes.items()
+            if size and not path.endswith(".timeindex") and not path.startswith(CLEANED)
+        ]
+        for _ in range(count):
+            path = rng.choice(paths)
+            at, bit = rng.randrange(sizes[path]), rng.randrange(8)
+            self.flips += 1
+            try:
+                found = _contents(self._replayed(flip=(path, at, bit)))
+            except OncelogError:
+                self.refused += 1
+                continue
+            for name, seen in wanted.items():
+                if found.get(name) != seen:
+                    raise Broken(
+                        f"bit {bit} of byte {at} of {path}: {name} was {seen}, and is {found.get(name)}"
+                    )
+
     def _kept(self, txn: Txn) -> dict[str, Any]:
         """What the record of a transactional id can hold: records of transaction.version 0 have no tagged fields."""
         tagged = self._world.settings.get("transaction.version") != "0"
@@ -229,8 +349,11 @@ class Invariants:
         copies = {each.directory: each for each in self.partitions(again)}
         for partition in self.partitions(live):
             copy = copies[partition.directory]
+            start = partition.log_start_offset
+            if copy.log_start_offset == partition.stored_log_start:
+                start = copy.log_start_offset  # deleted on the disk a moment before it is deleted here
             for what, mine, theirs in (
-                ("log start", partition.log_start_offset, copy.log_start_offset),
+                ("log start", start, copy.log_start_offset),
                 ("log end", partition.log_end_offset, copy.log_end_offset),
                 ("producers", _producers(partition), _producers(copy)),
                 ("aborted transactions", _aborted(partition), _aborted(copy)),
@@ -242,15 +365,19 @@ class Invariants:
                         f"13: {what} of {partition.directory}: {mine}, a restart would find {theirs}"
                     )
 
-    def _replayed(self, *, serving: bool = True) -> Machine:
-        """The broker that would come up if this one were killed now, on a copy of its disk; or its engine alone, which
-        ends no transactions."""
-        self.replays += 1
+    def _replayed(self, *, serving: bool = True, flip: tuple[str, int, int] | None = None) -> Machine:
+        """The broker that would come up if this one were killed now, on a copy of its disk, with one bit of it flipped; or
+        its engine alone, which ends no transactions."""
+        self.replays += flip is None
         mine = self._world
         world = World("replay", mine.settings)
         world.loop.now_ms = mine.loop.now_ms
         world.clock.wall_shift_ms = mine.clock.wall_shift_ms
         world.disk = mine.disk.copy(world.loop, Random(0))
+        if flip is not None:
+            path, at, bit = flip
+            file = world.disk.open(path)
+            file.write_at(at, bytes([file.read(at, 1)[0] ^ 1 << bit]))
         world.machine = machine = Machine(world)
         if not serving:
             task = spawn(machine.loop, machine.engine.start(), "start")
@@ -259,7 +386,10 @@ class Invariants:
             task.result()
             return machine
         world.power_on()
+        late = world.loop.now_ms + 60_000
         while not world.machine.is_up or not _loaded(world.machine):
+            if world.loop.now_ms > late:
+                raise StorageFault("a restart would not come up in a minute")
             if not world.loop.step():
                 world.check_start()
                 raise Broken("13: a restart would not come up")
@@ -288,6 +418,63 @@ def _producers(partition: ClassicPartition) -> dict[int, Any]:
 
 def _aborted(partition: ClassicPartition) -> list[Any]:
     return [entry for segment in partition.segments for entry in segment.aborted()]
+
+
+def _left_behind(partition: ClassicPartition) -> str:
+    inside: Any = partition  # looked at from inside
+    counts = {
+        "tasks": len(inside._tasks),
+        "unsettled segments": len(inside._unsettled),
+        "waiting appends": len(inside._waiting),
+        "watchers": len(inside._watchers) - 1,  # we are one
+    }
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
+def _contents(machine: Machine) -> dict[str, Any]:
+    """All that readers of any kind could be told; CorruptBatch where they would see it themselves."""
+    found: dict[str, Any] = {"offsets": _offsets(machine)}
+    found |= {txn.transactional_id: txn for txn in machine.runtime.transactions.all()}
+    for topic in machine.engine.topics.values():
+        for partition in topic.partitions:
+            assert isinstance(partition, ClassicPartition)
+            name = partition.directory
+            # Of the caches beside a snapshot the last batch is enough: that is all that Kafka keeps.
+            found[f"{name} producers"] = {
+                each: (epoch, batches[-1:], *more)
+                for each, (epoch, batches, *more) in _producers(partition).items()
+            }
+            found[f"{name} aborted"] = _aborted(partition)
+            found[f"{name} offsets"] = (
+                partition.log_start_offset,
+                partition.last_stable_offset,
+                partition.log_end_offset,
+            )
+            found[f"{name} batches"] = _read_all(machine, partition)
+    return found
+
+
+def _read_all(machine: Machine, partition: ClassicPartition) -> list[Any]:
+    """(offset asked for, base offset, what is under the CRC) of each batch, asked for one by one, as through an index."""
+    found: list[Any] = []
+    at = partition.log_start_offset
+    while at < partition.log_end_offset:
+        work = partition.read(at, max_bytes=1, isolation=Isolation.READ_UNCOMMITTED, at_least_one_batch=True)
+        task = spawn(machine.loop, work, "read")
+        while not task.done():
+            machine.world.loop.step()
+        read = task.result()
+        if read.error:
+            raise StorageFault(f"{partition.directory}: the read at {at} was answered {read.error.name}")
+        view = memoryview(read.records)
+        header = next((header for _, header in batches(view)), None)
+        if header is None:
+            break
+        if not check_crc(view, header):
+            raise CorruptBatch(f"the batch at {header.base_offset} does not match its CRC {header.crc:08x}")
+        found.append((at, header.base_offset, bytes(view[CRC_FROM : header.size])))
+        at = header.next_offset
+    return found
 
 
 def _shards(machine: Machine) -> list[LiveShard]:

@@ -2,6 +2,7 @@
 
 import heapq
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -81,6 +82,14 @@ class VirtualLoop:
                 run()
                 return True
         return False
+
+    def due(self, owner: Owner) -> Counter[str]:
+        """What is still to happen for this owner, by name."""
+        return Counter(
+            getattr(event.run, "__qualname__", "")
+            for _, _, event in self._heap
+            if event.owner is owner and event.run is not None
+        )
 
     def drop_all(self) -> None:
         """The machine lost its power: nothing that was to happen will."""

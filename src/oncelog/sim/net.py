@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Protocol
 
-from oncelog.broker.connection import Connection
+from oncelog.broker.connection import LONG_POLLS, Connection
 from oncelog.broker.context import CloseConnection, Context
 from oncelog.broker.handlers import api_of
 from oncelog.broker.runtime import Runtime
@@ -87,6 +87,7 @@ class Link(ABC):
         self._to_client_ms = 0.0
         self.is_open = True  # the client's end
         self._broker_open = True
+        self._reading = True
 
     async def ask(self, request: Message, response: type[Message], key: int, version: int) -> Any:
         """Sends one request and waits for its answer; Unreachable if none came."""
@@ -112,6 +113,10 @@ class Link(ABC):
         """Breaks the connection at both ends; what was under way is lost."""
         self._close_broker()
         self._close_client("the connection broke")
+
+    def stop_reading(self) -> None:
+        """The broker stops: what it has not read yet it never will."""
+        self._reading = False
 
     def _close_client(self, why: str) -> None:
         if not self.is_open:
@@ -168,6 +173,12 @@ class Link(ABC):
     @abstractmethod
     def _hang_up(self) -> None: ...
 
+    @property
+    @abstractmethod
+    def has_short_work(self) -> bool:
+        """A request is under way that does not wait for others."""
+        ...
+
 
 class WireLink(Link):
     """Bytes in, bytes out, through the broker's own connection."""
@@ -197,6 +208,10 @@ class WireLink(Link):
     def _hang_up(self) -> None:
         self._connection.close()
 
+    @property
+    def has_short_work(self) -> bool:
+        return self._broker_open and self._connection.has_short_work
+
     # Wire: what the broker's side calls.
     def write(self, parts: list[Any]) -> None:
         if self._broker_open:
@@ -214,7 +229,7 @@ class WireLink(Link):
         return [piece for piece in (data[:cut], data[cut:]) if piece]
 
     def _at_broker(self, data: bytes) -> None:
-        if self._broker_open and self._host.alive:
+        if self._broker_open and self._host.alive and self._reading:
             self._connection.frames(self._in.feed(data))
 
     def _at_client(self, data: bytes) -> None:
@@ -230,6 +245,7 @@ class CoreLink(Link):
         super().__init__(*args)
         self._queued: deque[tuple[int, Message, int, int]] = deque()
         self._busy = False
+        self._short = 0  # requests under way that are no long polls
         self._fetching: Task[Any] | None = None
 
     def _request(self, correlation: int, request: Message, key: int, version: int) -> None:
@@ -244,8 +260,12 @@ class CoreLink(Link):
         if self._fetching is not None:
             self._fetching.cancel()
 
+    @property
+    def has_short_work(self) -> bool:
+        return self._short > 0
+
     def _arrive(self, correlation: int, request: Message, key: int, version: int) -> None:
-        if self._broker_open and self._host.alive:
+        if self._broker_open and self._host.alive and self._reading:
             self._queued.append((correlation, request, key, version))
             self._pump()
 
@@ -258,6 +278,7 @@ class CoreLink(Link):
         api = api_of(key, version, host.runtime.offered)
         assert api is not None, f"api {key} v{version} is not served"
         self._busy = True
+        self._short += key not in LONG_POLLS
         released = False
 
         def release() -> None:
@@ -273,6 +294,7 @@ class CoreLink(Link):
         task: Task[Any] = Task(host.loop, api.handle(request, context, host.runtime))
 
         def finish(done: Future[Any]) -> None:
+            self._short -= key not in LONG_POLLS
             self._settle(done, correlation)
             release()
 

@@ -48,6 +48,10 @@ class Plan:
     )
     admin: bool  # fences ids and sends stale markers
     expiry: bool  # of producer ids or transactional ids: refusals for that reason are in order
+    restarts: int = 0  # clean stops, at most
+    slow_disk_ms: float = 4.0  # the longest that a sync, or other work beside the loop, takes
+    deletes: bool = False  # an admin deletes records
+    flips: int = 0  # single bits, each in a copy of what a clean stop left behind
 
     @property
     def partitions(self) -> list[str]:
@@ -129,6 +133,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         lose_reply=rng.choice([0.0, 0.02, 0.05]) if bad_network else 0.0,
         reset=rng.choice([0.0, 0.02, 0.05]) if bad_network else 0.0,
     )
+    more = Random(f"more {seed}")  # dice of its own: what came later changes nothing of the rest
     return Plan(
         settings=settings,
         topics=topics,
@@ -148,4 +153,8 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         slow_coordinator=rng.choice([0.0, 0.0, 0.05]),
         admin=rng.random() < 0.25,
         expiry=expire_ids or expire_producers,
+        restarts=more.choice([0, 0, 0, 2, 6]),
+        slow_disk_ms=more.choice([4.0, 4.0, 4.0, 4.0, 20.0, 90.0]),
+        deletes=more.random() < 0.2,
+        flips=more.choice([0] * 9 + [6]),
     )

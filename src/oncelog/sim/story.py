@@ -25,7 +25,20 @@ from oncelog.protocol.messages.create_topics import (
 )
 from oncelog.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from oncelog.sim.check import Anomalies, Checker
-from oncelog.sim.clients import Defect, Fenced, MustAbort, Producer, Protocol, Reader, Session, fetch_offsets
+from oncelog.sim.clients import (
+    EARLIEST,
+    LATEST,
+    Defect,
+    Fenced,
+    MustAbort,
+    Producer,
+    Protocol,
+    Reader,
+    Session,
+    delete_records,
+    fetch_offsets,
+    list_offset,
+)
 from oncelog.sim.history import Crash, History, Partition, Poll
 from oncelog.sim.invariants import Invariants
 from oncelog.sim.net import Unreachable
@@ -36,6 +49,7 @@ from oncelog.txn.state import MAX_EPOCH, Txn
 
 LIMIT_STEPS: Final = 150_000
 SWEEP_MS: Final = 150
+QUICK_MS: Final = 4.0  # of a healthy disk
 
 
 @dataclass(slots=True)
@@ -85,6 +99,7 @@ class Stage(ABC):
         self.world = World(seed, plan.settings, network=plan.network, profile=profile, survives_faults=True)
         self.history = History()
         self.checker = Checker(self.history)
+        self.world.loop.longest_work_ms = plan.slow_disk_ms
         self.invariants = Invariants(self.world, expiry=plan.expiry)
         self.counts: Counter[str] = Counter()
 
@@ -97,7 +112,10 @@ class Stage(ABC):
             raise Anomalies(found)
         self.counts["crashes"] = self.world.crashes
         self.counts["crashes in recovery"] = self.world.crashes_in_recovery
+        self.counts["clean restarts"] = self.world.clean_stops
         self.counts["disk faults"] = self.world.disk_faults
+        self.counts["bits flipped"] = self.invariants.flips
+        self.counts["bits flipped and refused"] = self.invariants.refused
         self.counts["restarts compared"] = self.invariants.replays
         self.counts["invariants looked at"] = self.invariants.looks
         self.counts["steps"] = self.world.loop.steps
@@ -117,6 +135,7 @@ class Stage(ABC):
         network.stall = network.lose_reply = network.reset = 0.0
         if isinstance(self.world.points, Hindrance):
             self.world.points.chance = 0.0
+        self.world.loop.longest_work_ms = QUICK_MS
         self.world.disk.before_change = None
         self.world.disk.faults.space_left_bytes = None
         self.world.disk.faults.syncs_until_error = None
@@ -185,7 +204,7 @@ class Stage(ABC):
         deadline = world.loop.now_ms + longest + jumped + 2 * SWEEP_MS + 2_000
         await world.connect()
         while True:
-            why = self.invariants.unrest()
+            why = self.invariants.unrest() or self.invariants.left_behind()
             if why is None:
                 self.invariants.check_all_replays()
                 return
@@ -203,6 +222,9 @@ class Stage(ABC):
         await fetch_offsets(session, self.history, "last", GROUP, inputs, final=True)
         self.invariants.check_all(self.world.machine)
         self.invariants.check_orphans(self.world.machine)
+        if self.plan.flips:
+            await self.world.restart("process")
+            self.invariants.check_flips(self.plan.flips, self._random("flips"))
 
 
 class Story(Stage):
@@ -240,6 +262,10 @@ class Story(Stage):
         others += [world.spawn(self._read(committed), "reader") for committed in (True, False)]
         if plan.admin:
             others.append(world.spawn(self._administer(), "admin"))
+        if plan.deletes:
+            others.append(world.spawn(self._delete(), "deleter"))
+        if plan.restarts:
+            others.append(world.spawn(self._restart(), "restarter"))
         for task in work:
             await task
         self._busy = False
@@ -481,6 +507,28 @@ class Story(Stage):
             except Fenced:
                 continue
             self.counts["fenced by admin"] += 1
+
+    async def _delete(self) -> None:
+        """Deletes records up to anywhere below the high watermark, also in the middle of transactions."""
+        rng = self._random("deleter")
+        session = Session(self.world, rng, "deleter")
+        while self._busy:
+            await sleep(self.world.loop, rng.uniform(100.0, 1_200.0))
+            at = rng.choice([each for each in self.plan.partitions if each.startswith((PAY, OLD))])
+            try:
+                low, high = [await list_offset(session, at, when) for when in (EARLIEST, LATEST)]
+                if low < high and await delete_records(session, at, rng.choice([-1, rng.randint(low, high)])):
+                    self.counts["records deleted by admin"] += 1
+            except Unreachable:
+                pass
+        session.leave()
+
+    async def _restart(self) -> None:
+        rng = self._random("restarter")
+        while self._busy and self.world.clean_stops < self.plan.restarts:
+            await sleep(self.world.loop, rng.uniform(100.0, 1_500.0))
+            if self._busy:
+                await self.world.restart("power" if self.plan.power and rng.random() < 0.5 else "process")
 
     async def _break_things(self) -> None:
         plan, world, rng = self.plan, self.world, self.rng

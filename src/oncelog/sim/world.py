@@ -6,7 +6,8 @@ replaced (clock, disk, network, chance). A machine's events die with it; clients
 
 import hashlib
 import random
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Literal, TypeVar
 
 from oncelog.broker.runtime import Runtime
@@ -44,11 +45,16 @@ class MachineLoop(Owner):
     def in_thread(self, run: Callable[[], T]) -> Future[T]:
         return self._loop.in_thread(run, self)
 
+    def due(self) -> Counter[str]:
+        """What is still to happen, by name."""
+        return self._loop.due(self)
+
 
 class Machine:
     """One life of the broker, from power on to crash or clean stop."""
 
     def __init__(self, world: "World") -> None:
+        self.world = world
         self.loop = MachineLoop(world.loop)
         world.disk.loop = self.loop
         config = read_broker_config(world.settings)
@@ -61,15 +67,16 @@ class Machine:
             chance=world.chance,
             host="broker",
             port=9092,
-            on_fatal=self._fail,
+            on_fatal=self.fail,
         )
         if world.points is not None:
             self.runtime.transactions.points = world.points
         self.is_up = False
+        self.was_up = False
         self.is_ill = False  # there is a fault or a defect
         self.fault: BaseException | None = None
         self.defect: BaseException | None = None
-        self.engine.failed.add_callback(lambda failed: self._fail(failed.result()))
+        self.engine.failed.add_callback(lambda failed: self.fail(failed.result()))
 
     @property
     def alive(self) -> bool:
@@ -81,9 +88,9 @@ class Machine:
 
     async def start(self) -> None:
         await self.runtime.start()
-        self.is_up = True
+        self.is_up = self.was_up = True
 
-    def _fail(self, fault: BaseException) -> None:
+    def fail(self, fault: BaseException) -> None:
         self.fault = fault
         self.is_ill = True
         self.is_up = False
@@ -116,6 +123,7 @@ class World:
         self.links: dict[Link, None] = {}  # in the order in which they were made: a set would have no order
         self.crashes = 0
         self.crashes_in_recovery = 0
+        self.clean_stops = 0
         self.disk_faults = 0
         self.points: Points | None = None  # where the coordinator may be held up
         self.on_up: list[Callable[[Machine], None]] = []
@@ -153,16 +161,51 @@ class World:
         """kill -9 or a power cut, then a new life that recovers from the disk."""
         self.note(f"crash {kept}")
         self.crashes += 1
-        if not self.machine.is_up and self.machine.fault is None:
+        if not self.machine.was_up and self.machine.fault is None:
             self.crashes_in_recovery += 1
         self.machine.loop.alive = False
         self.machine.is_up = False
         for link in list(self.links):
             link.reset()
+        self._next_life(kept)
+        self.on_crash()
+
+    def _next_life(self, kept: Literal["process", "power"]) -> None:
+        self.machine.loop.alive = False
         self.disk.crash(kept)
         self.machine = Machine(self)
-        self.on_crash()
         self.power_on()
+
+    async def restart(self, kept: Literal["process", "power"]) -> None:
+        """A clean stop as the server makes it: requests under way end, then everything is made durable. A power cut right
+        after it takes nothing. If something breaks the machine meanwhile, that is all that happens."""
+        machine = self.machine
+        if not machine.is_up or machine.is_ill:
+            return
+        machine.is_up = False  # accepts no more
+        self.note("stop")
+        for link in list(self.links):
+            link.stop_reading()
+        for _ in range(100):
+            if not any(link.has_short_work for link in self.links):
+                break
+            await sleep(self.loop, 10.0)
+        if not machine.alive:
+            return
+        for link in list(self.links):
+            link.reset()
+        stop = spawn(machine.loop, machine.runtime.stop(), "stop")
+        while machine.alive and not stop.done():
+            await sleep(self.loop, 5.0)
+        if not machine.alive:
+            return
+        try:
+            stop.result()
+        except StorageFault as fault:
+            machine.fail(fault)
+            return
+        self.clean_stops += 1
+        self._next_life(kept)
 
     def crash_at_change(self, number: int, kept: Literal["process", "power"]) -> None:
         """The same, just before the n-th change of the disk from now, whoever makes it."""
@@ -253,16 +296,18 @@ class World:
     def digest(self) -> str:
         """One text for all that happened and all that is on the disk."""
         found = self.trace.copy()
-
-        def walk(path: str) -> None:
-            for name in self.disk.list(path):
-                below = f"{path}/{name}" if path else name
-                if self.disk.is_directory(below):
-                    walk(below)
-                else:
-                    file = self.disk.open(below)
-                    found.update(f"{below} {file.size()}\n".encode())
-                    found.update(file.read(0, file.size()))
-
-        walk("")
+        for path in files_of(self.disk):
+            file = self.disk.open(path)
+            found.update(f"{path} {file.size()}\n".encode())
+            found.update(file.read(0, file.size()))
         return found.hexdigest()
+
+
+def files_of(disk: MemoryDisk, path: str = "") -> Iterator[str]:
+    """The paths of all files, in order."""
+    for name in disk.list(path):
+        below = f"{path}/{name}" if path else name
+        if disk.is_directory(below):
+            yield from files_of(disk, below)
+        else:
+            yield below

@@ -113,6 +113,7 @@ class ClassicEngine:
         self._meta = self._read_meta()
         clean = disk.exists(CLEAN_SHUTDOWN)
         if clean:  # before anything is read: a crash from here on means recovery, twice if need be (B51)
+            self._journal.check()
             disk.remove(CLEAN_SHUTDOWN)
             disk.sync_directory("")
         self._metadata = self._journal.load()

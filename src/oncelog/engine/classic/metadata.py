@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from oncelog.engine.classic.checkpoints import write_file
+from oncelog.engine.classic.checkpoints import read_file, write_file
 from oncelog.errors import CorruptLog
 from oncelog.model import TopicId
 from oncelog.ports import Disk, File
@@ -108,6 +108,15 @@ class Journal:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._file: File | None = None
+
+    def check(self) -> None:
+        """After a clean stop no line is torn: a bad last line is damage, and dropping it would lose a topic."""
+        data = read_file(self._disk, JOURNAL) or b""
+        _, good = decode_journal(data)
+        if good != len(data):
+            raise CorruptLog(
+                f"{JOURNAL}: the line at byte {good} does not match its CRC, wanted all {len(data)} bytes after a clean stop"
+            )
 
     def load(self) -> Metadata:
         """Reads the journal, counts this start, and writes it anew."""

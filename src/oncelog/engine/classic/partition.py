@@ -67,6 +67,9 @@ OUT_OF_RANGE: Final = Read(ErrorCode.OFFSET_OUT_OF_RANGE, b"", -1, -1, -1, None)
 new_header: Final[Callable[[tuple[Any, ...]], BatchHeader]] = partial(tuple[Any].__new__, BatchHeader)
 REMEMBERED_READS: Final = 64
 GONE: Final = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+STOPPED: Final = Refused(
+    ErrorCode.NOT_LEADER_OR_FOLLOWER
+)  # the files are closed: a clean stop must stay true
 
 
 class ClassicPartition:
@@ -201,8 +204,8 @@ class ClassicPartition:
     def append(
         self, batch: Bytes, *, acks: Acks, origin: Origin = Origin.CLIENT, guard: Guard | None = None
     ) -> Future[Appended | Refused]:
-        if self.deleted:
-            return resolved(GONE)
+        if self.deleted or self._store.stopped:
+            return resolved(GONE if self.deleted else STOPPED)
         state = self._state if self.loaded else self.state
         header = new_header(HEADER.unpack_from(batch))
         now = self._wall_ms()
@@ -289,8 +292,8 @@ class ClassicPartition:
         commit: bool,
         transaction_version: int,
     ) -> Future[Appended | Refused]:
-        if self.deleted:
-            return resolved(GONE)
+        if self.deleted or self._store.stopped:
+            return resolved(GONE if self.deleted else STOPPED)
         state = self._state if self.loaded else self.state
         decision = decide_marker(state, producer_id, producer_epoch, coordinator_epoch, transaction_version)
         if isinstance(decision, Refusal):
@@ -680,14 +683,15 @@ class ClassicPartition:
         if offset < 0 or offset > state.high_watermark:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         if offset > state.log_start_offset:
-            self.raise_start(offset)
+            self.stored_log_start = max(self.stored_log_start, offset)
             await self._store.keep_log_starts()
+            self._raise_start(offset)
             self._drop_segments(self._expired(-1, -1))
         return ErrorCode.NONE
 
-    def raise_start(self, offset: int) -> None:
+    def _raise_start(self, offset: int) -> None:
+        """Durable by now: a start that went back after a crash would take the last stable offset with it."""
         raise_log_start(self._state, offset)
-        self.stored_log_start = offset
         starts = [epoch for epoch in self._epochs if epoch.start_offset <= offset]
         if len(starts) > 1:
             later = self._epochs[len(starts) :]
@@ -753,7 +757,7 @@ class ClassicPartition:
         self._reads = {end: known for end, known in self._reads.items() if known[0] in self._segments}
 
     def begin_retention(self) -> bool:
-        """Raises the log start over what time and size do not keep. True: there are segments for `end_retention`."""
+        """Finds the log start above what time and size do not keep. True: it is to be made durable, then `end_retention`."""
         if self.deleted:
             return False
         _ = self.state
@@ -769,12 +773,12 @@ class ClassicPartition:
         count = self._expired(retention_ms, retention_bytes)
         if count:
             start = self._segments[count].base_offset
-            if start > self._state.log_start_offset:
-                self.raise_start(start)
+            self.stored_log_start = max(self.stored_log_start, start)
         return count > 0
 
     def end_retention(self) -> None:
-        """Drops the segments below the log start, which is durable by now; also what DeleteRecords left behind."""
+        """Raises the log start, which is durable by now, and drops the segments below it; also what DeleteRecords left."""
+        self._raise_start(self.stored_log_start)
         self._drop_segments(self._expired(-1, -1))
 
     # Producers
@@ -829,7 +833,10 @@ class ClassicPartition:
         self._chores.clear()
         self.durable_offset = state.log_end_offset
         active = self._active
-        small = active is None or (len(self._segments) == 1 and active.size <= SMALL_BYTES)
+        # What was aborted is nowhere else: its index must be durable, and checked when it is read.
+        small = active is None or (
+            len(self._segments) == 1 and active.size <= SMALL_BYTES and not active.has_aborted
+        )
         if active is not None and not small:
             files += active.write_indexes()
         if not small or state.producers:

@@ -508,6 +508,8 @@ class Segment:
             if base_offset != end_offset and at and (base_offset < end_offset or self.is_gapless):
                 self.refuse(position + at, f"a batch from offset {base_offset} behind one up to {end_offset}")
             if base_offset >= limit:
+                if not at and self.is_gapless:
+                    self.refuse(position, f"a batch from offset {base_offset}, wanted one below {limit}")
                 break
             after = at + length + LENGTH_OVERHEAD_BYTES
             if length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
