@@ -7,7 +7,6 @@ from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
 from oncelog.cli.watch import now_ms, watched
-from oncelog.client.faults import TimedOut, Unreachable
 from oncelog.inspect import doctor as doctoring
 from oncelog.inspect import explain as explaining
 
@@ -26,23 +25,18 @@ def explain(options: argparse.Namespace) -> int:
         found = explaining.explain(error, None, None, now_ms=at_ms)
     else:
         with connect(options) as cluster:
-            try:
-                cluster.any()
-            except (Unreachable, TimedOut) as fault:
-                printer.note(f"oncelog: {fault}")
-                return Exit.UNREACHABLE
             found = explaining.explain(error, cluster, options.tid, now_ms=at_ms)
     if options.json:
         printer.value(asdict(found))
         return Exit.FINE
-    printer.line(f"{found.error} ({found.code}): {found.text}")
-    printer.line(f"then: {found.then}")
+    printer.say(f"{found.error} ({found.code}): {found.text}")
+    printer.say(f"then: {found.then}")
     for each in found.causes:
         printer.line("")
-        printer.line(f"{each.verdict}: {each.cause}: {each.text}")
+        printer.say(f"{each.verdict}: {each.cause}: {each.text}")
         if each.evidence:
-            printer.line(f"  evidence: {each.evidence}")
-        printer.line(f"  do: {each.do}")
+            printer.say(f"  evidence: {each.evidence}")
+        printer.say(f"  do: {each.do}")
     return Exit.FINE
 
 

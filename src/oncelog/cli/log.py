@@ -67,7 +67,7 @@ def _dump_batches(printer: Printer, path: Path, options: argparse.Namespace) -> 
         elif options.hex:
             printer.line(f"batch {row.base_offset} to {row.last_offset} at byte {row.position}")
             for line in annotate.hex_lines(annotate.pieces_of_batch(batch)):
-                printer.line(f"  {line}")
+                printer.say(f"  {line}")
         elif dump.is_internal(topic) and row.crc_fits and not row.is_control:
             for each in dump.stored_rows(topic, batch):
                 printer.row([each.offset, each.kind, _words(each.key), _words(each.value)])

@@ -71,7 +71,12 @@ class Printer:
             self.line(json.dumps(value))
 
     def line(self, text: str) -> None:
+        """As it is: for what is ours, or clean already."""
         self._out.write(text + "\n")
+
+    def say(self, text: str) -> None:
+        """A line with words of others in it."""
+        self.line(clean(text))
 
     def row(self, cells: Sequence[object]) -> None:
         """One row of a stream, whose widths nobody knows beforehand: always TSV."""

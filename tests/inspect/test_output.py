@@ -1,0 +1,186 @@
+"""Every reading command: the same keys on both brokers (golden.txt), three formats, exit codes, and data without its teeth."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from oncelog.cli.main import main
+from oncelog.client.admin import Admin
+from oncelog.client.cluster import Cluster
+from oncelog.model import TopicPartition as Place
+from tests.conformance import targets
+from tests.inspect.stage import SETTINGS, Stage
+from tests.toolchains import ROOT, Missing, leave_out
+
+GOLDEN: Final = Path(__file__).parent / "golden.txt"
+TEETH: Final = "evil\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
+# Whatever is asked of this: everything that is shown of it comes from clients.
+COMMANDS: Final[dict[str, tuple[str, ...]]] = {
+    "topics ls": ("topics", "ls", "--internal"),
+    "topics describe": ("topics", "describe", "shown"),
+    "groups ls": ("groups", "ls"),
+    "groups describe": ("groups", "describe", TEETH),
+    "txn ls": ("txn", "ls"),
+    "txn show": ("txn", "show", TEETH),
+    "txn stuck": ("txn", "stuck"),
+    "txn trace": ("txn", "trace", TEETH),
+    "txn replay": ("txn", "replay", TEETH, "--all"),
+    "explain": ("explain", "PRODUCER_FENCED", "--tid", TEETH),
+    "doctor": ("doctor",),
+    "consume": ("consume", "shown", "--isolation", "both", "--to-end"),
+}
+ENDS: Final = {"txn stuck": 1}
+# What only oncelog knows, and what is there only for some rows: elsewhere null, so that nothing stands below it.
+NULLABLE: Final = ("last_request", "bump")
+
+
+@pytest.fixture(scope="module", params=targets.chosen())
+def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, Producer]]:
+    """A broker with a committed and an open transaction, all of whose names have teeth."""
+    try:
+        with targets.run(request.param, SETTINGS) as bootstrap:
+            main(["topics", "new", "shown", "--config", "retention.ms=600000", "--bootstrap", bootstrap])
+            producer = Producer(
+                {
+                    "bootstrap.servers": bootstrap,
+                    "transactional.id": TEETH,
+                    "client.id": "till\x1b[2J",
+                    "transaction.timeout.ms": 600_000,
+                    "log_level": 0,
+                }
+            )
+            producer.init_transactions(30)
+            reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "settle", "log_level": 0})
+            with Cluster(bootstrap) as cluster:
+                Admin(cluster).commit_offsets(TEETH, {Place("shown", 0): 0})
+            for last in (False, True):
+                producer.begin_transaction()
+                producer.produce("shown", TEETH.encode(), key=TEETH.encode(), headers={TEETH: TEETH.encode()})
+                producer.flush(10)
+                if not last:
+                    offsets = [TopicPartition("shown", 0, 1)]
+                    producer.send_offsets_to_transaction(offsets, reader.consumer_group_metadata(), 20)
+                    producer.commit_transaction(20)
+            reader.close()
+            yield request.param, bootstrap, producer
+            producer.abort_transaction(20)
+    except Missing as why:
+        leave_out(f"the inspector on {request.param}", why)
+
+
+@pytest.fixture
+def stage(place: tuple[str, str, Producer], capsys: pytest.CaptureFixture[str]) -> Stage:
+    return Stage(place[0], place[1], capsys)
+
+
+def paths(value: Any, at: str = "") -> set[str]:
+    """Where something stands in a JSON value: `[].touched[].topic`."""
+    if isinstance(value, list):
+        below = [paths(each, f"{at}[]") for each in cast(list[Any], value)]
+        return {f"{at}[]"}.union(*below)
+    if isinstance(value, dict):
+        named = cast(dict[str, Any], value)
+        return {f"{at}.{name}" for name in named}.union(
+            *(paths(each, f"{at}.{name}") for name, each in named.items())
+        )
+    return set()
+
+
+def golden() -> dict[str, set[str]]:
+    """Commands at the margin, below each its paths."""
+    found: dict[str, set[str]] = {}
+    current: set[str] = set()
+    for line in GOLDEN.read_text().splitlines():
+        if line.startswith(" "):
+            current.add(line.strip())
+        elif line and not line.startswith("#"):
+            current = found[line] = set()
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_keys_stay_as_they_are(stage: Stage, command: str) -> None:
+    """A key that is missing or new is a change for every script: golden.txt must say so too."""
+    said = stage.run(*COMMANDS[command], "-o", "json")
+    assert said.code == ENDS.get(command, 0), said.err
+    documents = [json.loads(line) for line in said.out.splitlines()]
+    found = paths(documents if command == "consume" else documents[0])
+    print(
+        command, *(f"    {each}" for each in sorted(found)), sep="\n", file=sys.stderr
+    )  # as golden.txt has it
+    wanted = golden()[command]
+    if stage.is_oncelog:
+        assert found == wanted
+    else:
+        assert found <= wanted
+        assert all(any(f".{name}." in each for name in NULLABLE) or "[]" in each for each in wanted - found)
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each != "consume"])
+def test_lines_are_the_elements_of_the_document(
+    stage: Stage, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = json.loads(stage.run(*COMMANDS[command], "--json").out)
+    monkeypatch.setenv("ONCELOG_OUTPUT", "jsonl")
+    lines = [json.loads(line) for line in stage.run(*COMMANDS[command]).out.splitlines()]
+    elements = cast(list[Any], whole) if isinstance(whole, list) else [whole]
+    assert [paths(each) for each in lines] == [paths(each) for each in elements]
+    monkeypatch.setenv("ONCELOG_OUTPUT", "table")
+    assert not stage.run(*COMMANDS[command]).out.startswith(("[", "{"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_escape_of_others_reaches_the_terminal(
+    stage: Stage, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    said = stage.run(*COMMANDS[command])
+    for text in (said.out, said.err):
+        assert not set(text) & set("\x1b\x07\x9b\u202e")
+    if command not in ("topics ls", "topics describe", "explain", "txn trace"):
+        assert "evil" in said.out + said.err
+
+
+def test_an_unknown_format_is_usage(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stage.run("txn", "ls", "-o", "xml").code == 2
+    monkeypatch.setenv("ONCELOG_OUTPUT", "xml")
+    said = stage.run("txn", "ls")
+    assert (said.code, "ONCELOG_OUTPUT" in said.err) == (2, True)
+    assert stage.run("txn", "ls", "-o", "json").code == 0  # what is said wins over the environment
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_broker_that_is_not_there_is_exit_code_3(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMANDS[command], "--bootstrap", "127.0.0.1:1", "--timeout", "1", "-o", "json"]) == 3
+    assert json.loads(capsys.readouterr().out)["error"]["exit"] == 3
+
+
+def test_refused_and_timed_out_have_codes_of_their_own(stage: Stage) -> None:
+    refused = stage.run("topics", "describe", "nobodys", "--json")
+    assert (refused.code, refused.json["error"]["name"]) == (4, "UNKNOWN_TOPIC_OR_PARTITION")
+    assert stage.run("consume", "shown", "--idle-timeout", "0.2").code == 5
+
+
+def test_watch_repeats_until_an_interrupt(place: tuple[str, str, Producer]) -> None:
+    words = ["txn", "ls", "--watch", "0.1", "-o", "jsonl", "--bootstrap", place[1]]
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "oncelog.cli.main", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert watching.stdout is not None
+    rows = [json.loads(watching.stdout.readline()) for _ in range(3)]
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(20) == 130
+    watching.stdout.close()
+    assert {each["transactional_id"] for each in rows} == {TEETH}
