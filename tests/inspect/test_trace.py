@@ -14,11 +14,14 @@ from confluent_kafka import Consumer, TopicPartition
 
 import oncelog
 from oncelog.client.address import parse_bootstrap
-from oncelog.client.cluster import Cluster
+from oncelog.client.batch_writer import BatchWriter
+from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.session import Connection
+from oncelog.client.transactional import TransactionalId
 from oncelog.inspect import trace
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import UNDER_WAY
+from oncelog.model import TopicPartition as Place
 from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.protocol.messages.produce import (
@@ -28,7 +31,7 @@ from oncelog.protocol.messages.produce import (
     TopicProduceData,
 )
 from oncelog.record.batch import NewRecord, build_batch
-from tests.clients import transactional
+from tests.clients import connect, transactional
 from tests.conformance import targets
 from tests.inspect.stage import SETTINGS, Stage
 from tests.toolchains import ROOT, Missing, leave_out
@@ -153,44 +156,52 @@ def test_calls_in_the_wrong_order_are_found_in_the_trace(stage: Stage) -> None:
 def test_an_old_epoch_is_told_from_a_new_instance(stage: Stage) -> None:
     """Nobody took the id over: its own transactions moved the epoch on, and a late request carries an old one."""
     stage.run("topics", "new", "late-out")
-    (address,) = parse_bootstrap(stage.bootstrap)
-    with Connection(address, client_id="late") as door:
-        first = given(door, "late-1")
-        batch = build_batch(
-            [NewRecord(None, b"x", 1, [])],
-            producer_id=first.producer_id,
-            producer_epoch=first.producer_epoch,
-            base_sequence=0,
-            transactional=True,
+    where = Place("late-out", 0)
+    with Cluster(stage.bootstrap, client_id="late") as cluster:
+        own = TransactionalId(cluster, "late-1", timeout_ms=30_000)
+        first = producer = own.init()
+        for _ in range(2):
+            batch = build_batch(
+                [NewRecord(None, b"x", 1, [])],
+                producer_id=producer.id,
+                producer_epoch=producer.epoch,
+                base_sequence=0,
+                transactional=True,
+            )
+            own.add_partitions(producer, [where])
+            with BatchWriter(cluster, "late-1", producer, protocol=own.protocol) as writer:
+                writer.write(where, batch)
+                writer.flush()
+            producer = own.end(producer, commit=True)
+        assert producer.epoch == first.epoch + 2
+        assert (
+            end(cluster.coordinator("late-1", TRANSACTION), "late-1", first.id, first.epoch).error_code == 90
         )
-        (topic,) = [each for each in Cluster(stage.bootstrap).topics() if each.name == "late-out"]
-        produce = ProduceRequest(
-            transactional_id="late-1",
-            acks=-1,
-            timeout_ms=10_000,
-            topic_data=[
-                TopicProduceData(
-                    topic_id=topic.id, partition_data=[PartitionProduceData(index=0, records=batch)]
-                )
-            ],
-        )
-        answer = door.send(produce, ProduceResponse, 13)
-        assert answer.responses[0].partition_responses[0].error_code == 0
-        ended = end(door, "late-1", first.producer_id, first.producer_epoch, version=5)
-        assert (ended.error_code, ended.producer_epoch) == (0, 1)
-        while end(door, "late-1", first.producer_id, 1, version=5).error_code == 51:
-            pass  # Kafka still writes markers; then the epoch moves on once more, though nothing is open (KIP-890)
-        late = end(door, "late-1", first.producer_id, 0)
-        assert late.error_code == 90
     found = causes(stage, "PRODUCER_FENCED", "late-1")
     if stage.is_oncelog:
-        events = stage.json("txn", "trace", "late-1")
-        (written,) = [one for each in events if each["name"] == "Produce" for one in each["touched"]]
-        assert written["topic"] == "late-out"  # on the wire it was an id
         assert found["old epoch"][0] == "confirmed", found
         assert found["new instance"][0] == "excluded"
     else:
         assert found["old epoch"][0] == "possible"
+
+
+def test_topics_have_names_though_the_wire_has_ids() -> None:
+    with oncelog.Broker() as broker, connect(broker.bootstrap) as door, Cluster(broker.bootstrap) as cluster:
+        broker.topic("by-id")
+        producer = given(door, "by-id-1")
+        batch = build_batch(
+            [NewRecord(None, b"x", 1, [])],
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            base_sequence=0,
+            transactional=True,
+        )
+        data = PartitionProduceData(index=0, records=batch)
+        topic = TopicProduceData(topic_id=cluster.topic("by-id").id, partition_data=[data])
+        produce = ProduceRequest(transactional_id="by-id-1", acks=-1, timeout_ms=10_000, topic_data=[topic])
+        assert door.send(produce, ProduceResponse, 13).responses[0].partition_responses[0].error_code == 0
+        events = broker.txn("by-id-1").timeline().events
+        assert {one.topic for each in events for one in each.touched} == {"by-id"}
 
 
 def test_a_request_under_way_is_seen_while_its_client_waits() -> None:
