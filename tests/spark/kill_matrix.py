@@ -1,6 +1,7 @@
 """Kills the driver, an executor, a task or the broker at each named point of the sink, and counts what readers of committed records see.
 
-`python -m tests.spark.kill_matrix` runs every cell; `--soak N` runs one job through N faults that a seed chooses.
+`python -m tests.spark.kill_matrix` has a job for each victim and each broker: it goes through the six points, one after the other.
+`--cells` has a job for each cell, `--soak N` goes through N faults that a seed chooses.
 Exit code 0: nothing doubled, nothing lost, nothing torn, and every fault happened.
 """
 
@@ -17,6 +18,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -268,6 +271,26 @@ def play(cell: Cell, target: Target, directory: Path, *, count: int = 1200) -> S
     return run(job, [fault], directory, target, count)
 
 
+# The passage at which each point of a row has its turn: in different micro-batches, the driver's points at different attempts.
+TURNS: Final = {
+    MID_TASK: 9,
+    fault_points.AFTER_FLUSH: 7,
+    fault_points.BEFORE_OFFSETS: 4,
+    fault_points.BEFORE_END_TXN: 5,
+    fault_points.AFTER_END_TXN: 6,
+    fault_points.BEFORE_COMMIT_LOG: 7,
+}
+assert tuple(TURNS) == fault_points.POINTS
+
+
+def play_row(victim: str, door: str, target: Target, directory: Path, *, count: int = 1440) -> Seen:
+    """All six cells of a victim in one job."""
+    action, master = VICTIMS[victim]
+    feed(target.bootstrap, count)
+    job = Job(target.bootstrap, str(directory / "checkpoint"), door=door, master=master, rows_per_batch=120)
+    return run(job, [Fault(point, action, nth) for point, nth in TURNS.items()], directory, target, count)
+
+
 def play_control(target: Target, directory: Path, *, count: int = 1200) -> Seen:
     """Spark's own Kafka sink, its driver killed in the middle of a task: at least once, so there must be duplicates."""
     feed(target.bootstrap, count)
@@ -335,49 +358,59 @@ def on_a_broker(kind: str, do: Callable[[Target, Path], Seen]) -> Seen:
         return do(target, Path(name))
 
 
+@dataclass
+class Told:
+    """What was wanted of each run, and how many were wrong."""
+
+    wrong: int = 0
+
+    def __call__(self, what: object, seen: Seen, *, right: bool, wanted: str) -> None:
+        self.wrong += not right
+        tell(what, seen, wanted if right else f"WRONG, wanted: {wanted}")
+
+    def exact(self, what: object, seen: Seen, faults: int) -> None:
+        self(what, seen, right=seen.is_exact and seen.fired == faults, wanted="exact")
+
+
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.kill_matrix", description=__doc__)
     parser.add_argument("--target", choices=TARGETS, action="append", help="both if not given")
     parser.add_argument("--door", choices=("append", "foreach"), action="append", help="append if not given")
-    parser.add_argument("--only", default="", help="cells whose name has this word")
-    parser.add_argument("--soak", type=int, metavar="N", help="N random faults instead of the cells")
+    parser.add_argument("--only", default="", help="rows or cells whose name has this word")
+    parser.add_argument("--cells", action="store_true", help="a job for each cell")
+    parser.add_argument("--soak", type=int, metavar="N", help="N random faults instead")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(words)
-    bad = 0
-    targets, doors = asked.target or TARGETS, asked.door or ("append",)
-    if asked.soak:
-        for kind in targets:
-            for number in range(0, asked.soak, ROUND):
-                seed = asked.seed + number
-                some = min(ROUND, asked.soak - number)
-                door = ("append", "foreach")[number // ROUND % 2]
-                seen = on_a_broker(
-                    kind,
-                    lambda target, folder, seed=seed, some=some, door=door: play_random(
-                        target, folder, seed=seed, faults=some, door=door
-                    ),
-                )
-                right = seen.is_exact and seen.fired == some
-                bad += not right
-                tell(f"{kind} seed {seed}, {some} faults, {door}", seen, "exact" if right else "WRONG")
-        return 1 if bad else 0
-    for cell in cells(targets, doors):
-        if asked.only in str(cell):
-            seen = on_a_broker(cell.target, lambda target, folder, cell=cell: play(cell, target, folder))
-            right = seen.is_exact and seen.fired == 1
-            bad += not right
-            tell(cell, seen, "exact" if right else "WRONG")
-    for kind in targets:
-        if asked.only in "control":
-            seen = on_a_broker(kind, play_control)
-            right = seen.duplicates > 0 and seen.fired == 1
-            bad += not right
-            tell(
-                f"{kind:8} Spark's own Kafka sink, driver, {MID_TASK}",
-                seen,
-                "doubles" if right else "NOT DOUBLED",
-            )
-    return 1 if bad else 0
+    told = Told()
+    for kind in asked.target or TARGETS:
+        if asked.soak:
+            soak(kind, asked.soak, asked.seed, told)
+        else:
+            matrix(kind, asked.door or ["append"], asked.only, asked.cells, told)
+    return 1 if told.wrong else 0
+
+
+def matrix(kind: str, doors: Sequence[str], only: str, by_cells: bool, told: Told) -> None:
+    if by_cells:
+        for cell in cells([kind], doors):
+            if only in str(cell):
+                told.exact(cell, on_a_broker(kind, partial(play, cell)), 1)
+    else:
+        for victim, door in product(VICTIMS, doors):
+            name = f"{kind:8} {victim:9} at each of {len(TURNS)} points, {door}"
+            if only in name:
+                told.exact(name, on_a_broker(kind, partial(play_row, victim, door)), len(TURNS))
+    name = f"{kind:8} Spark's own Kafka sink (control)"
+    if only in name:
+        seen = on_a_broker(kind, play_control)
+        told(name, seen, right=seen.duplicates > 0 and seen.fired == 1, wanted="duplicates")
+
+
+def soak(kind: str, faults: int, seed: int, told: Told) -> None:
+    for number in range(0, faults, ROUND):
+        some, door = min(ROUND, faults - number), ("append", "foreach")[number // ROUND % 2]
+        play_some = partial(play_random, seed=seed + number, faults=some, door=door)
+        told.exact(f"{kind} seed {seed + number}, {some} faults, {door}", on_a_broker(kind, play_some), some)
 
 
 if __name__ == "__main__":

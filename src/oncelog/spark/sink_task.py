@@ -32,6 +32,7 @@ from oncelog.spark.sink_plan import (
     rows_of_first_batch,
     two_writers,
 )
+from oncelog.spark.worker import settle
 
 # What a partition's second writer is answered: its sequences do not fit behind those of the first.
 OF_ANOTHER_WRITER: Final = frozenset(
@@ -64,6 +65,7 @@ def check_columns(names: Sequence[str], options: SinkOptions) -> None:
 
 def write_rows(options: SinkOptions, opened: Opened, task: Task, batches: Iterator[RecordBatch]) -> Report:
     """What a task does with its rows. Faults that we know are reported, not raised (see Report)."""
+    settle()
     fault_points.enter_task()
     verdict = Verdict.WRITE
     with connect(options) as cluster:

@@ -14,12 +14,14 @@ from oncelog.spark.arrow import RecordBatch
 from oncelog.spark.decode import decode
 from oncelog.spark.source_options import CLIENT_ID, SourceOptions
 from oncelog.spark.source_plan import Range, cut_off, deleted, gone, judge_losses
+from oncelog.spark.worker import settle
 
 log: Final = logging.getLogger("oncelog.spark")
 
 
 def read_range(options: SourceOptions, columns: Sequence[str], work: Range) -> Iterator[RecordBatch]:
     """The records of the range as Arrow batches."""
+    settle()
     position = work.start
     while position < work.stop:
         fetcher = PartitionFetcher(
