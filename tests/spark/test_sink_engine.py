@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -692,7 +691,7 @@ def bring_to_epoch(broker: oncelog.Broker, transactional_id: str, epoch: int) ->
     def write(server: Server) -> None:
         txn = server.broker.transactions.get(transactional_id)
         assert txn is not None
-        aged = replace(txn, producer=Producer(txn.producer.id, ProducerEpoch(epoch)))
+        aged = txn._replace(producer=Producer(txn.producer.id, ProducerEpoch(epoch)))
         spawn(server.loop, server.broker.transactions.write_record(aged)).result()
 
     broker.run(write)

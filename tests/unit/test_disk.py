@@ -15,7 +15,7 @@ from oncelog.engine.disk import RealDisk
 from oncelog.engine.memory import MemoryDisk
 from oncelog.errors import StorageFault
 from oncelog.ports import Bytes, Disk
-from oncelog.sim.loop import VirtualLoop
+from oncelog.sim.loop import NOBODY, Owner, VirtualLoop
 from oncelog.tasks import Future
 
 T = TypeVar("T")
@@ -24,8 +24,8 @@ T = TypeVar("T")
 class Threads(VirtualLoop):
     """in_thread as in production: in another thread, the answer in ours."""
 
-    def in_thread(self, run: Callable[[], T], still: Callable[[], bool] = lambda: True) -> Future[T]:
-        del still  # nothing is drawn here
+    def in_thread(self, run: Callable[[], T], owner: Owner = NOBODY) -> Future[T]:
+        del owner  # nothing is drawn here
         future: Future[T] = Future()
         outcome: list[T | BaseException] = []
 
