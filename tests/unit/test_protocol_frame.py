@@ -1,5 +1,7 @@
 """Frames: what is refused, and what is kept of an unfinished one."""
 
+import sys
+
 import pytest
 
 from oncelog.errors import MalformedMessage
@@ -31,3 +33,13 @@ def test_the_fed_buffer_may_be_overwritten() -> None:
     first = frames.feed(memoryview(buffer))
     buffer[:] = b"?" * len(buffer)
     assert (first, frames.feed(b"c")) == ([b"a"], [b"bc"])
+
+
+def test_a_frame_that_comes_byte_by_byte_takes_little_more_than_its_bytes() -> None:
+    frames = Frames(1 << 20)
+    frames.feed((200_000).to_bytes(4, "big"))
+    for _ in range(199_999):
+        assert frames.feed(b"x") == []
+    kept = sum(map(sys.getsizeof, frames._kept))  # pyright: ignore[reportPrivateUsage]
+    assert kept < 210_000
+    assert frames.feed(b"y") == [b"x" * 199_999 + b"y"]

@@ -6,6 +6,7 @@ from typing import Final
 from oncelog.errors import MalformedMessage
 
 LENGTH: Final = Struct(">i")
+SMALL_BYTES: Final = 4096
 assert LENGTH.size == 4
 
 
@@ -18,18 +19,19 @@ class Frames:
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
-        self._kept = bytearray()  # of the length, or of the body once the length is known
+        self._kept: list[bytes] = []  # of the length, or of the body once the length is known
+        self._size = 0  # of what is kept
         self._length: int | None = None
 
     @property
     def kept_bytes(self) -> int:
         """Bytes received of a frame that is not complete yet."""
-        return len(self._kept) + (0 if self._length is None else LENGTH.size)
+        return self._size + (0 if self._length is None else LENGTH.size)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """The frames that `data` completes, without their lengths. `data` may be overwritten afterwards."""
         view = memoryview(data)
-        if self._length is None and not self._kept and len(view) > LENGTH.size:
+        if self._length is None and not self._size and len(view) > LENGTH.size:
             (length,) = LENGTH.unpack_from(view)
             if length == len(view) - LENGTH.size and length <= self.limit_bytes:
                 return [view[LENGTH.size :].tobytes()]  # one request at a time, as most clients send them
@@ -37,17 +39,18 @@ class Frames:
         at, size = 0, len(view)
         while at < size:
             wanted = LENGTH.size if self._length is None else self._length
-            if not self._kept and size - at >= wanted:
-                piece = view[at : at + wanted].tobytes()
-                at += wanted
-            else:
-                rest = wanted - len(self._kept)
-                self._kept += view[at : at + rest]
-                at += rest
-                if at > size:
-                    break
-                piece = bytes(self._kept)
-                self._kept = bytearray()
+            piece = view[at : at + wanted - self._size].tobytes()
+            at += len(piece)
+            if self._size + len(piece) < wanted:
+                if self._kept and len(self._kept[-1]) < SMALL_BYTES:  # or a byte at a time would cost forty
+                    self._kept[-1] += piece
+                else:
+                    self._kept.append(piece)
+                self._size += len(piece)
+                break
+            if self._size:
+                piece = b"".join((*self._kept, piece))
+                self._kept, self._size = [], 0
             if self._length is not None:
                 self._length = None
                 frames.append(piece)

@@ -19,6 +19,7 @@ from oncelog.engine.fragile import FragileDisk
 from oncelog.errors import OncelogError
 from oncelog.server.listener import Listener
 from oncelog.server.loop import AsyncioLoop, JumpLoop, SystemChance, SystemClock
+from oncelog.server.memory import keep_large_blocks
 from oncelog.server.open_files import raise_limit, shares
 from oncelog.tasks import Future, spawn
 
@@ -144,6 +145,7 @@ async def as_asyncio(future: Future[None]) -> None:
 def serve(options: Options, *, on_ready: Callable[[str, int], None]) -> int:
     """Runs until SIGTERM or SIGINT; 0 after a clean stop, 1 if the disk failed."""
     raise_limit()
+    keep_large_blocks()
     sys.setswitchinterval(SWITCH_SECONDS)
     return asyncio.run(_serve(options, on_ready))
 
