@@ -174,8 +174,11 @@ def test_seed_31_a_damaged_last_line_of_the_journal_is_no_torn_one_after_a_clean
             world.again()
 
 
-def test_seed_34_a_batch_that_says_an_offset_far_away_is_refused() -> None:
-    """Readers were told that there is nothing more."""
+@pytest.mark.parametrize(("byte", "bits"), [(3, b"\x08"), (7, b"\x00")])
+def test_seeds_34_and_234_a_batch_that_says_another_offset_is_refused_also_in_a_row_of_reads(
+    byte: int, bits: bytes
+) -> None:
+    """One far away: readers were told that there is nothing more. One before: a record at an offset of another."""
     world = World(durability="power").start()
     world.topic(configs={"segment.bytes": "1024"})
     for _ in range(30):
@@ -185,8 +188,8 @@ def test_seed_34_a_batch_that_says_an_offset_far_away_is_refused() -> None:
     world.stop()
     file = world.memory.open(f"t-0/{0:020}.log")
     assert file.read(second.position, 8) == (1).to_bytes(8, "big")
-    file.write_at(second.position + 3, b"\x08")
+    file.write_at(second.position + byte, bits)
     world.crash("process").start()
     world.read(0, max_bytes=1)  # the next read begins where this one ended, and asks no index
-    with pytest.raises(CorruptLog, match="wanted one below"):
+    with pytest.raises(CorruptLog, match="behind one up to 1"):
         world.read(1, max_bytes=1)

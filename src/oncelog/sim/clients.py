@@ -213,6 +213,7 @@ class Producer:
         self.protocol = protocol
         self.timeout_ms = timeout_ms
         self.idempotent = idempotent
+        self.is_once = idempotent  # the broker promises to write no batch twice
         self.producer_id: int = -1
         self.epoch: int = -1
         self._sequences: dict[str, int] = {}
@@ -295,7 +296,7 @@ class Producer:
                     keys=keys.get(at),
                     group=group,
                     sources=sources.get(at),
-                    idempotent=self.idempotent,
+                    idempotent=self.is_once,
                     acks="all" if acks == -1 else "leader",
                 )
             )

@@ -9,6 +9,7 @@ from oncelog.sim.net import Network
 
 PAY, MAP, OLD, IN, OUT = "pay", "map", "old", "in", "out"
 GROUP: Final = "copiers"
+WORKERS: Final = "workers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,9 @@ class Plan:
     restarts: int = 0  # clean stops, at most
     slow_disk_ms: float = 4.0  # the longest that a sync, or other work beside the loop, takes
     deletes: bool = False  # an admin deletes records
+    forgets: bool = False  # idle producers: then a batch asked for again may be written again
+    members: str = ""  # the kind of group that workers are in; none without
+    workers: tuple[Protocol, ...] = ()
     flips: int = 0  # single bits, each in a copy of what a clean stop left behind
 
     @property
@@ -92,6 +96,10 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         "transactional.id.expiration.ms": "1500" if expire_ids else "604800000",
         "producer.id.expiration.ms": "1500" if expire_producers else "86400000",
         "producer.id.expiration.check.interval.ms": "300",
+        "group.min.session.timeout.ms": "100",
+        "group.initial.rebalance.delay.ms": "20",
+        "group.consumer.session.timeout.ms": "600",
+        "group.consumer.heartbeat.interval.ms": "100",
     }
     topics: dict[str, tuple[int, dict[str, str]]] = {
         PAY: (rng.randint(1, 3), {}),
@@ -157,4 +165,10 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         slow_disk_ms=more.choice([4.0, 4.0, 4.0, 4.0, 20.0, 90.0]),
         deletes=more.random() < 0.2,
         flips=more.choice([0] * 9 + [6]),
+        forgets=expire_producers,
+        members=(kind := more.choice(["", "", "classic", "next"])),
+        workers=tuple(
+            TV2 if server_version == 2 and more.random() < 0.6 else TV1
+            for _ in range(more.randint(2, 3) if kind else 0)
+        ),
     )

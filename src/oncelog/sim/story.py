@@ -41,8 +41,10 @@ from oncelog.sim.clients import (
 )
 from oncelog.sim.history import Crash, History, Partition, Poll
 from oncelog.sim.invariants import Invariants
+from oncelog.sim.members import KINDS as MEMBERS
+from oncelog.sim.members import Member
 from oncelog.sim.net import Unreachable
-from oncelog.sim.plan import GROUP, IN, MAP, OLD, OUT, PAY, Plan, Writer, draw
+from oncelog.sim.plan import GROUP, IN, MAP, OLD, OUT, PAY, WORKERS, Plan, Writer, draw
 from oncelog.sim.world import World
 from oncelog.tasks import Task, sleep
 from oncelog.txn.state import MAX_EPOCH, Txn
@@ -220,6 +222,8 @@ class Stage(ABC):
         session = Session(self.world, self.rng, "last")
         inputs = [each for each in self.plan.partitions if each.startswith(f"{IN}-")]
         await fetch_offsets(session, self.history, "last", GROUP, inputs, final=True)
+        if self.plan.workers:
+            await fetch_offsets(session, self.history, "last", WORKERS, inputs, final=True)
         self.invariants.check_all(self.world.machine)
         self.invariants.check_orphans(self.world.machine)
         if self.plan.flips:
@@ -239,6 +243,7 @@ class Story(Stage):
         self._busy = True  # faults may happen
         self._reading = True
         self._feeding = 0
+        self._searching: set[int] = set()  # workers who may still find something
 
     async def _play(self) -> None:
         plan, world = self.plan, self.world
@@ -258,6 +263,8 @@ class Story(Stage):
             work.append(world.spawn(self._feed(plan.feeders, idempotent=False), "plain feeder"))
         for index, protocol in enumerate(plan.copiers):
             work.append(world.spawn(self._copy(f"{IN}-{index}", protocol), f"copier {index}"))
+        for number, protocol in enumerate(plan.workers):
+            work.append(world.spawn(self._work(number, protocol), f"worker {number}"))
         others = [world.spawn(self._break_things(), "faults")]
         others += [world.spawn(self._read(committed), "reader") for committed in (True, False)]
         if plan.admin:
@@ -374,6 +381,7 @@ class Story(Stage):
     async def _feed(self, number: int, *, idempotent: bool) -> None:
         rng = self._random(f"feeder {number}")
         producer = Producer(self.world, self.history, rng, f"f{number}", None, idempotent=idempotent)
+        producer.is_once = idempotent and not self.plan.forgets
         inputs = [each for each in self.plan.partitions if each.startswith(f"{IN}-")]
         started = False
         for _ in range(self.plan.input_batches):
@@ -394,6 +402,7 @@ class Story(Stage):
                     None,
                     idempotent=idempotent,
                 )
+                producer.is_once = idempotent and not self.plan.forgets
                 started = False
             await sleep(self.world.loop, rng.expovariate(1 / 30))
         self._feeding -= 1
@@ -460,6 +469,105 @@ class Story(Stage):
         from oncelog.sim.history import Seek
 
         self.history.now(Seek(process=reader.process, partition=source))
+
+    # The same in a group whose members come and go (KIP-447)
+
+    async def _work(self, number: int, protocol: Protocol) -> None:
+        """Lives of one worker: its transactional id is its own, its partitions are what the group deals it."""
+        rng = self._random(f"worker {number}")
+        life = 0
+        self._searching.add(number)
+        while self._searching:
+            life += 1
+            process = f"work-{number}.{life}"
+            producer = Producer(self.world, self.history, rng, process, f"work-{number}", protocol)
+            member = MEMBERS[self.plan.members](
+                self.world, rng, process, WORKERS, IN, self.plan.topics[IN][0]
+            )
+            reader = Reader(self.world, self.history, rng, process, committed=True)
+            try:
+                await producer.init()
+                await self._serve(number, producer, member, reader, rng)
+            except (Fenced, MustAbort):
+                self.counts["worker fenced"] += 1
+            if rng.random() < 0.7:
+                await member.leave()
+            producer.session.leave()
+            reader.session.leave()
+            member.session.leave()
+
+    async def _serve(
+        self, number: int, producer: Producer, member: Member, reader: Reader, rng: Random
+    ) -> None:
+        """One life. Ends by itself now and then; for good when all workers find nothing more."""
+        mine: list[str] = []
+        is_current = False
+        while self._searching:
+            try:
+                if not is_current or not await member.beat():
+                    mine, is_current = [], False
+                    mine = await self._join(producer, member, reader)
+                    is_current = member.generation > 0
+                idle = True
+                for source in mine:
+                    if await self._serve_some(source, producer, member, reader, rng):
+                        idle = False
+            except Unreachable:
+                await producer.session.rest()
+                continue
+            except MustAbort as why:
+                await self._give_up(producer, why)
+                is_current = False
+                continue
+            if idle and is_current and not self._feeding:
+                self._searching.discard(number)
+            elif not idle:
+                self._searching.add(number)
+            if rng.random() < 0.03:
+                return  # killed, or stopped
+            await sleep(self.world.loop, rng.uniform(5.0, 80.0))
+
+    async def _join(self, producer: Producer, member: Member, reader: Reader) -> list[str]:
+        mine = await member.join()
+        self.counts["joined a group"] += bool(mine)
+        if not mine:
+            return []
+        found = await fetch_offsets(producer.session, self.history, producer.process, WORKERS, mine)
+        if found is None:
+            return []
+        for source in mine:
+            reader.positions[source] = max(found.offsets[source], 0)
+            self._moved(reader, source)
+        return mine
+
+    async def _serve_some(
+        self, source: str, producer: Producer, member: Member, reader: Reader, rng: Random
+    ) -> bool:
+        before = reader.positions[source]
+        poll = await reader.poll(source, max_bytes=1_000)
+        if not poll.records:
+            return False
+        records = poll.records[: rng.randint(1, 8)]
+        member_id, generation = member.id, member.generation
+        producer.begin()
+        outs = [each for each in self.plan.partitions if each.startswith(f"{OUT}-")]
+        values = [f"{value}>{producer.process}/{producer.name_values(1)[0]}" for _, value in records]
+        at = rng.choice(outs)
+        sources = {at: [(source, offset) for offset, _ in records]}
+        await producer.send({at: values}, group=WORKERS, sources=sources)
+        if rng.random() < 0.05:
+            self.counts["worker slept over its session"] += 1
+            await sleep(self.world.loop, rng.uniform(400.0, 2_000.0))
+        after = records[-1][0] + 1
+        await producer.send_offsets(WORKERS, {source: after}, member=member_id, generation=generation)
+        if rng.random() < 0.05:
+            raise Fenced("killed")
+        await producer.end(commit=True)
+        self.counts["copied"] += 1
+        assert after > before
+        reader.positions[source] = after
+        self._moved(reader, source)
+        return True
 
     # Readers and others
 

@@ -570,7 +570,7 @@ class ClassicPartition:
         """Whole batches of one segment, and the offset behind the last of them."""
         known = self._reads.pop(offset, None)
         if known is not None and known[1] < known[0].size:
-            found = known[0].read_batches(known[1], limit, max_bytes, at_least_one_batch)
+            found = known[0].read_batches(known[1], limit, max_bytes, at_least_one_batch, offset)
             return self._remember(known[0], *found, offset)
         for segment in self._segments[max(bisect_right(self._bases, offset) - 1, 0) :]:
             place = segment.find(offset)

@@ -498,18 +498,21 @@ class Segment:
         return None
 
     def read_batches(
-        self, position: int, limit: int, max_bytes: int, at_least_one: bool
+        self, position: int, limit: int, max_bytes: int, at_least_one: bool, wanted: int = -1
     ) -> tuple[bytes, int, int]:
-        """Whole batches from `position` that begin below offset `limit`, the offset behind them and where they end."""
+        """Whole batches from `position` that begin below offset `limit`, the offset behind them and where they end.
+        `wanted`: where the first begins, if a read ended just before it; else `find` has looked at it."""
         chunk = self.log.read(position, min(max(max_bytes, HEADER_BYTES), self.size - position))
-        at, end_offset, size = 0, -1, len(chunk)
+        at, end_offset, size = 0, wanted, len(chunk)
         while at + HEADER_BYTES <= size:
             base_offset, length, delta = _PLACE.unpack_from(chunk, at)
-            if base_offset != end_offset and at and (base_offset < end_offset or self.is_gapless):
+            if (
+                base_offset != end_offset
+                and end_offset >= 0
+                and (base_offset < end_offset or self.is_gapless)
+            ):
                 self.refuse(position + at, f"a batch from offset {base_offset} behind one up to {end_offset}")
             if base_offset >= limit:
-                if not at and self.is_gapless:
-                    self.refuse(position, f"a batch from offset {base_offset}, wanted one below {limit}")
                 break
             after = at + length + LENGTH_OVERHEAD_BYTES
             if length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
