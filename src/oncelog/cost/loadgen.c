@@ -473,9 +473,9 @@ static void run_fetch(int max_bytes) {
 }
 
 /* ---- seen: one producer, and a reader beside it. The reader's requests wait up to half a second for one byte. */
-static void put_fetch(Bytes *out, int64_t offset) {
+static void put_fetch(Bytes *out, int64_t offset, int wait_ms) {
   size_t from = begin_request(out, 1, 11, 0);
-  put32(out, -1); put32(out, 500); put32(out, 1); put32(out, 1 << 20); put8(out, 1); put32(out, 0); put32(out, -1);
+  put32(out, -1); put32(out, wait_ms); put32(out, 1); put32(out, 1 << 20); put8(out, 1); put32(out, 0); put32(out, -1);
   put32(out, 1); put16(out, (int)strlen(topic)); put(out, topic, strlen(topic));
   put32(out, 1); put32(out, 0); put32(out, -1); put64(out, offset); put64(out, -1); put32(out, 1 << 20);
   put32(out, 0); put16(out, 0);
@@ -483,6 +483,28 @@ static void put_fetch(Bytes *out, int64_t offset) {
 }
 static void send_all(int s, const Bytes *out) {
   for (size_t sent = 0; sent < out->size;) { ssize_t n = send(s, out->at + sent, out->size - sent, MSG_NOSIGNAL); if (n < 0) fail("send", n); sent += (size_t)n; }
+}
+/* Reads one answer: how many batches of data it has; the offset goes behind them. -1: it has no batch at all. */
+static int64_t read_fetched(int reader, int64_t *offset) {
+  static uint8_t *answer; static size_t room;
+  uint8_t head[4]; read_all(reader, head, 4);
+  size_t size = (size_t)get32(head);
+  if (size > room) { room = size; answer = realloc(answer, room); }
+  read_all(reader, answer, size);
+  const uint8_t *b = answer + 8;
+  if (get16(b)) fail("Fetch answered", get16(b));
+  b += 2 + 4 + 4; b += 2 + get16(b) + 4 + 4;
+  if (get16(b)) fail("Fetch of a partition answered", get16(b));
+  b += 2 + 8 + 8 + 8;
+  int32_t aborted = get32(b); b += 4 + (aborted > 0 ? 16 * (size_t)aborted : 0) + 4;
+  int32_t length = get32(b), at = 0; b += 4;
+  int64_t data = 0;
+  while (length - at >= 61 && get32(b + at + 8) + 12 <= length - at) {
+    *offset = get64(b + at) + get32(b + at + 23) + 1;
+    if (!(get16(b + at + 21) & 0x20)) data++;
+    at += get32(b + at + 8) + 12;
+  }
+  return at ? data : -1;
 }
 static void run_seen(void) {
   transactional = 1; producers = partitions = 1; batch_records = txn_records;
@@ -501,9 +523,9 @@ static void run_seen(void) {
   struct epoll_event of_reader = {EPOLLIN, {.ptr = NULL}};
   epoll_ctl(events_fd, EPOLL_CTL_ADD, reader, &of_reader);
   int64_t offset = 0, read_count = 0;
-  uint8_t *answer = NULL; size_t room = 0;
   Bytes out = {0};
-  put_fetch(&out, offset); send_all(reader, &out);
+  do { out.size = 0; put_fetch(&out, offset, 0); send_all(reader, &out); } while (read_fetched(reader, &offset) >= 0); /* what was there before */
+  out.size = 0; put_fetch(&out, offset, 500); send_all(reader, &out);
   int64_t began = now_us(), step = (int64_t)(1e6 / rate), due = began;
   stop_at = began + (int64_t)(seconds * 1e6);
   interval_us = step; /* an answer to EndTxn begins nothing by itself */
@@ -513,24 +535,9 @@ static void run_seen(void) {
     int n = epoll_wait(events_fd, ready, 4, 1);
     for (int k = 0; k < n; k++) {
       if (ready[k].data.ptr) { receive(p); continue; }
-      uint8_t head[4]; read_all(reader, head, 4);
-      size_t size = (size_t)get32(head);
-      if (size > room) { room = size; answer = realloc(answer, room); }
-      read_all(reader, answer, size);
-      const uint8_t *b = answer + 8;
-      if (get16(b)) fail("Fetch answered", get16(b));
-      b += 2 + 4 + 4; b += 2 + get16(b) + 4 + 4;
-      if (get16(b)) fail("Fetch of a partition answered", get16(b));
-      b += 2 + 8 + 8 + 8;
-      int32_t aborted = get32(b); b += 4 + (aborted > 0 ? 16 * (size_t)aborted : 0) + 4;
-      int32_t length = get32(b), at = 0; b += 4;
-      int64_t now = now_us();
-      while (length - at >= 61 && get32(b + at + 8) + 12 <= length - at) {
-        offset = get64(b + at) + get32(b + at + 23) + 1;
-        if (!(get16(b + at + 21) & 0x20)) { sample(&whole, now - seen_began[read_count]); sample(&end_only, now - seen_end[read_count]); read_count++; }
-        at += get32(b + at + 8) + 12;
-      }
-      out.size = 0; put_fetch(&out, offset); send_all(reader, &out);
+      int64_t data = read_fetched(reader, &offset), now = now_us();
+      for (; data > 0; data--) { sample(&whole, now - seen_began[read_count]); sample(&end_only, now - seen_end[read_count]); read_count++; }
+      out.size = 0; put_fetch(&out, offset, 500); send_all(reader, &out);
     }
     int64_t now = now_us();
     if (p->retry_at && now >= p->retry_at) { p->retry_at = 0; if (p->retry_kind == ENDING) ask_end(p); else { p->next_part = 0; send_part(p, p->next_part++); push(p); } }
