@@ -36,6 +36,25 @@ def test_the_block_about_writing_runs(spark: SparkSession, broker: oncelog.Broke
         names["query"].stop()
 
 
+def test_the_block_of_the_readme_runs(spark: SparkSession, broker: oncelog.Broker, tmp_path: Path) -> None:
+    del spark  # session() is this one
+    for name in ("refunds", "copied"):
+        broker.topic(name, partitions=2)
+    Feed(broker.bootstrap).send("refunds", values(0, 120))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = [
+        each
+        for each in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        if "spark" in each
+    ]
+    names: dict[str, Any] = {}
+    exec(block.replace("127.0.0.1:9092", broker.bootstrap).replace("copy.checkpoint", str(tmp_path)), names)
+    try:
+        wait_for("the copy", lambda: len(broker.read("copied")) == 120, 120)
+    finally:
+        names["query"].stop()
+
+
 def test_every_option_is_described() -> None:
     told = {word.lower() for word in re.findall(r"`([\w.*]+)`", WRITING)}
     names = sink_options.OWN | sink_options.OURS
