@@ -147,7 +147,7 @@ class Page:
                 Route("/spark", self._screen(self._spark)),
                 Route("/cost", self._screen(self._cost)),
                 Route("/learn", self._screen(self._learn), methods=["GET", "POST"]),
-                Route("/explain/{error}", self._screen(self._explain)),
+                Route("/explain/{error:path}", self._screen(self._explain)),
                 Route("/abort", self._screen(self._abort), methods=["GET", "POST"]),
                 Route("/api/{what:path}", self._api),
                 Route("/events", self._events),
