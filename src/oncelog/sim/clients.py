@@ -24,6 +24,12 @@ from oncelog.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
+from oncelog.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    ProducerState,
+    TopicRequest,
+)
 from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from oncelog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -49,6 +55,12 @@ from oncelog.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
+)
+from oncelog.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from oncelog.protocol.primitives import Message
 from oncelog.record.batch import NewRecord, build_batch
@@ -274,6 +286,10 @@ class Producer:
         self._added.clear()
         self.used = False
         return self.txn
+
+    def pretend_added(self, partition: str) -> None:
+        """Leaves out the request that would tell the coordinator."""
+        self._added.add(partition)
 
     async def send(
         self,
@@ -733,6 +749,38 @@ async def delete_records(session: Session, partition: str, before: int) -> bool:
     if error not in {E.NONE} | AGAIN | UNCLEAR:
         raise Defect(f"DeleteRecords of {partition} below {before} was answered {error.name}")
     return error is E.NONE
+
+
+async def describe_producer(session: Session, partition: str, producer_id: int) -> ProducerState | None:
+    """What the partition knows of a producer."""
+    topic, index = split(partition)
+    request = DescribeProducersRequest(topics=[TopicRequest(name=topic, partition_indexes=[index])])
+    answer: DescribeProducersResponse = await session.ask(61, 0, request, DescribeProducersResponse)
+    for each in answer.topics[0].partitions[0].active_producers:
+        if each.producer_id == producer_id:
+            return each
+    return None
+
+
+async def write_marker(session: Session, partition: str, producer: ProducerState, epoch: int) -> ErrorCode:
+    """An abort by hand, as `kafka-transactions abort` asks for it."""
+    topic, index = split(partition)
+    request = WriteTxnMarkersRequest(
+        markers=[
+            WritableTxnMarker(
+                producer_id=producer.producer_id,
+                producer_epoch=epoch,
+                transaction_result=False,
+                topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[index])],
+                coordinator_epoch=max(producer.coordinator_epoch, 0),
+            )
+        ]
+    )
+    answer: WriteTxnMarkersResponse = await session.ask(27, 1, request, WriteTxnMarkersResponse)
+    error = E(answer.markers[0].topics[0].partitions[0].error_code)
+    if error not in {E.NONE, E.INVALID_PRODUCER_EPOCH, E.TRANSACTION_COORDINATOR_FENCED} | AGAIN | UNCLEAR:
+        raise Defect(f"WriteTxnMarkers of {partition} was answered {error.name}")
+    return error
 
 
 async def fetch_offsets(

@@ -47,12 +47,13 @@ class Plan:
     slow_coordinator: (
         float  # chance that a step of the coordinator takes long, or a marker is lost on its way
     )
-    admin: bool  # fences ids and sends stale markers
+    admin: bool  # fences ids and sends markers of older epochs
     expiry: bool  # of producer ids or transactional ids: refusals for that reason are in order
     restarts: int = 0  # clean stops, at most
     slow_disk_ms: float = 4.0  # the longest that a sync, or other work beside the loop, takes
     deletes: bool = False  # an admin deletes records
     forgets: bool = False  # idle producers: then a batch asked for again may be written again
+    ghosts: int = 0  # transactions that no coordinator knows, until an admin aborts them
     members: str = ""  # the kind of group that workers are in; none without
     workers: tuple[Protocol, ...] = ()
     flips: int = 0  # single bits, each in a copy of what a clean stop left behind
@@ -121,7 +122,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         Writer(
             transactional_id=f"w{number}",
             protocol=protocol(),
-            transactions=rng.randint(8, 22),
+            transactions=rng.randint(6, 17),
             timeout_ms=rng.choice([400, 1_000, 4_000]),
             twin=rng.random() < 0.35,
             old=rng.random() < 0.1,
@@ -142,6 +143,10 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         reset=rng.choice([0.0, 0.02, 0.05]) if bad_network else 0.0,
     )
     more = Random(f"more {seed}")  # dice of its own: what came later changes nothing of the rest
+    ghosts = Random(f"ghosts {seed}").choice([0] * 9 + [2])
+    if ghosts:  # as before KIP-890: and then a request that comes late would make one too
+        settings["transaction.partition.verification.enable"] = "false"
+        network.stall = 0.0
     return Plan(
         settings=settings,
         topics=topics,
@@ -166,6 +171,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         deletes=more.random() < 0.2,
         flips=more.choice([0] * 9 + [6]),
         forgets=expire_producers,
+        ghosts=ghosts,
         members=(kind := more.choice(["", "", "classic", "next"])),
         workers=tuple(
             TV2 if server_version == 2 and more.random() < 0.6 else TV1

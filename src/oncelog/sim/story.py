@@ -28,6 +28,7 @@ from oncelog.sim.check import Anomalies, Checker
 from oncelog.sim.clients import (
     EARLIEST,
     LATEST,
+    TV1,
     Defect,
     Fenced,
     MustAbort,
@@ -36,10 +37,12 @@ from oncelog.sim.clients import (
     Reader,
     Session,
     delete_records,
+    describe_producer,
     fetch_offsets,
     list_offset,
+    write_marker,
 )
-from oncelog.sim.history import Crash, History, Partition, Poll
+from oncelog.sim.history import Crash, EndTxn, History, Partition, Poll
 from oncelog.sim.invariants import Invariants
 from oncelog.sim.members import KINDS as MEMBERS
 from oncelog.sim.members import Member
@@ -265,6 +268,7 @@ class Story(Stage):
             work.append(world.spawn(self._copy(f"{IN}-{index}", protocol), f"copier {index}"))
         for number, protocol in enumerate(plan.workers):
             work.append(world.spawn(self._work(number, protocol), f"worker {number}"))
+        work += [world.spawn(self._haunt(number), f"ghost {number}") for number in range(plan.ghosts)]
         others = [world.spawn(self._break_things(), "faults")]
         others += [world.spawn(self._read(committed), "reader") for committed in (True, False)]
         if plan.admin:
@@ -615,6 +619,52 @@ class Story(Stage):
             except Fenced:
                 continue
             self.counts["fenced by admin"] += 1
+            if producer.epoch > 0:
+                await self._send_stale_marker(producer, rng)
+
+    async def _send_stale_marker(self, producer: Producer, rng: Random) -> None:
+        """Of an epoch whose transaction is over: refused, or without effect."""
+        at = rng.choice([each for each in self.plan.partitions if each.startswith(PAY)])
+        try:
+            known = await describe_producer(producer.session, at, producer.producer_id)
+            if known is None:
+                return
+            found = await write_marker(producer.session, at, known, producer.epoch - 1)
+        except Unreachable:
+            return
+        self.counts["stale markers"] += 1
+        self.counts["stale markers refused"] += found is not ErrorCode.NONE
+
+    async def _haunt(self, number: int) -> None:
+        """A hanging transaction, as late requests make them where partitions are not verified (KAFKA-14402): it holds all
+        readers back, and nobody ends it but an admin who looks for it and writes the marker by hand (KIP-664)."""
+        rng = self._random(f"ghost {number}")
+        await sleep(self.world.loop, rng.uniform(50.0, 600.0))
+        producer = Producer(self.world, self.history, rng, f"ghost{number}", f"ghost{number}", TV1)
+        at = rng.choice([each for each in self.plan.partitions if each.startswith(PAY)])
+        try:
+            await producer.init()
+            self.invariants.ghosts.add(producer.producer_id)
+            txn = producer.begin()
+            producer.pretend_added(at)
+            await producer.send({at: producer.name_values(rng.randint(1, 3))})
+        except (Fenced, MustAbort):
+            return
+        self.counts["hanging transactions"] += 1
+        await sleep(self.world.loop, rng.uniform(20.0, 600.0))
+        op = self.history.invoke(EndTxn(process="admin", txn=txn, commit=False))
+        while True:
+            try:
+                found = await describe_producer(producer.session, at, producer.producer_id)
+                if found is None or found.current_txn_start_offset < 0:
+                    break
+                if await write_marker(producer.session, at, found, found.producer_epoch) is ErrorCode.NONE:
+                    self.counts["hanging transactions aborted by admin"] += 1
+                    break
+            except Unreachable:
+                pass
+            await producer.session.rest()
+        self.history.ok(op)
 
     async def _delete(self) -> None:
         """Deletes records up to anywhere below the high watermark, also in the middle of transactions."""
