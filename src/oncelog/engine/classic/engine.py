@@ -438,6 +438,8 @@ class ClassicEngine:
         await self._each(list(self._partitions.values()), begin)
         if found:
             await self._keep_log_starts()
+            for partition in found:
+                await partition.settled()
             await self._each(found, ClassicPartition.end_retention)
 
     async def run_cleaner(self, topic: str, partition: int) -> None:

@@ -435,6 +435,11 @@ class ClassicPartition:
             self._unsynced.pop(old, None)
             self._drop_snapshots()
 
+    async def settled(self) -> None:
+        """What was closed by now is durable, and the snapshots behind it are written."""
+        async with self._settling:
+            pass
+
     def background(self, work: Coroutine[Any, Any, None], name: str) -> Future[None]:
         """Work on this partition's files, which must be over before the directory goes."""
         task = self._store.spawn(work, f"{name} {self.directory}")
@@ -685,6 +690,7 @@ class ClassicPartition:
         if offset > state.log_start_offset:
             self.stored_log_start = max(self.stored_log_start, offset)
             await self._store.keep_log_starts()
+            await self.settled()
             self._raise_start(offset)
             self._drop_segments(self._expired(-1, -1))
         return ErrorCode.NONE
@@ -744,7 +750,7 @@ class ClassicPartition:
 
     def _drop_segments(self, count: int) -> None:
         """The log start must be durable before: or the same records come back after a crash. The producers of what goes are
-        in the snapshot at the next base, so that must be written too; else the next sweep drops it."""
+        in the snapshot at the next base, so that must be written too (`settled`); else the next sweep drops it."""
         while count and self._state.producers and self._segments[count].base_offset in self._unsettled:
             count -= 1
         for segment in self._segments[:count]:
