@@ -1,6 +1,7 @@
 """What all tests share: Hypothesis settings, and REQUIRE=all, under which nothing may be skipped."""
 
 import os
+import signal
 from collections.abc import Generator
 from typing import cast
 
@@ -12,6 +13,10 @@ settings.register_profile(
     "oncelog", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("oncelog")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would every process that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Spark's JVMs live for seconds here: compiling for speed that they never reach cost a tenth of the time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

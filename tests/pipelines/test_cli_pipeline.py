@@ -170,15 +170,6 @@ def test_for_some_seconds_with_a_feed_beside_it(
     assert 50 < len(broker.read("settlements")) < 10_000
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Ctrl-C as in a terminal: a shell that starts its jobs in the background lets them ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_stops_and_checks(
     cli: Cli, stand_in: Callable[[str], Path], broker: oncelog.Broker, tmp_path: Path
 ) -> None:
