@@ -216,6 +216,17 @@ def _txn(parser: argparse.ArgumentParser) -> None:
     replay.add_argument("transactional_id", metavar="TRANSACTIONAL_ID")
     replay.add_argument("--all", action="store_true", help="all that the log still holds, not only the last")
     replay.add_argument("--at", type=_not_negative, metavar="OFFSET", help="the one with this state record")
+    export = verbs.add_parser("export", help="each transaction as a trace of OpenTelemetry")
+    export.description = (
+        "Send every transaction that ended to a collector, as OTLP over HTTP: a trace each, its requests and markers as spans. "
+        "Those that the logs still hold; with --follow those that end from now on."
+    )
+    _broker_command(export, "oncelog.cli.export:export")
+    export.add_argument(
+        "--otlp", metavar="URL", required=True, help="a collector, for example http://127.0.0.1:4318"
+    )
+    export.add_argument("--match", metavar="PATTERN", help="transactional ids by a pattern with * and ?")
+    export.add_argument("--follow", action="store_true", help="until an interrupt")
     abort = _broker_command(verbs.add_parser("abort", help="abort a transaction"), "oncelog.cli.txn:abort")
     abort.description = (
         "Says what becomes invisible, asks, and aborts. The owner of the transaction is fenced."

@@ -75,14 +75,15 @@ def history(cluster: Cluster, transactional_id: str) -> list[StateRecord]:
                 if header.is_control or wanted not in bytes(batch):
                     continue  # no broker compresses this topic, so the key can be looked for in the bytes
                 found += [
-                    _state(record.offset, record.timestamp, record.value)
+                    state_record(record.offset, record.timestamp, record.value)
                     for record in records_of(batch, header)
                     if record.key is not None and bytes(record.key) == wanted
                 ]
     return found
 
 
-def _state(offset: int, timestamp: int, value: bytes | None) -> StateRecord:
+def state_record(offset: int, timestamp: int, value: bytes | memoryview | None) -> StateRecord:
+    """A record of the state log, decoded."""
     stored = None if value is None else decode_value(bytes(value))
     if stored is None:
         return StateRecord(offset, timestamp, None, -1, -1, 0, (), -1)

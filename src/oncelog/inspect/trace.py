@@ -120,10 +120,10 @@ def _inside(
         for one in replay.events(cluster, each)
         if one.kind != "rpc" and one.at_us >= since
     ]
-    return [_placed(each, seen) for each in found]
+    return [placed(each, seen) for each in found]
 
 
-def _placed(event: Event, seen: Sequence[Event]) -> Event:
+def placed(event: Event, seen: Sequence[Event]) -> Event:
     """Logs know milliseconds only. What a request caused was not before it began, nor, in that millisecond, after it ended."""
     for each in seen:
         if each.name not in CAUSES.get(event.name, ()) or each.at_us >= event.at_us + MS:
@@ -135,10 +135,10 @@ def _placed(event: Event, seen: Sequence[Event]) -> Event:
             continue
         late = event.name.startswith("Complete") or event.kind == "marker"
         latest = min(end, event.at_us + MS - 1)
-        placed = latest if late else max(event.at_us, each.at_us)
+        when = latest if late else max(event.at_us, each.at_us)
         if event.kind == "marker":
-            placed = max(event.at_us, each.at_us, latest - 1)  # before the state that says they are written
-        return replace(event, at_us=max(placed, each.at_us))
+            when = max(event.at_us, each.at_us, latest - 1)  # before the state that says they are written
+        return replace(event, at_us=max(when, each.at_us))
     return event
 
 
