@@ -1,17 +1,20 @@
 """The two brokers under test, each in a process of its own: oncelog and Apache Kafka."""
 
 import os
+import platform
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import psutil
 
+from bench import raw
 from tests.oracle import Oracle, free_ports
 
 
@@ -142,3 +145,20 @@ class OtherLoad:
         elapsed = time.monotonic() - self._begun
         others = (self._machine() - self._busy) - (self._known() - self._ours)
         return max(others, 0.0) / elapsed / (os.cpu_count() or 1)
+
+
+def wait_ready(target: Target) -> None:
+    """Until it gives producer ids."""
+    host, port = target.bootstrap.split(":")
+    for _ in range(2400):
+        try:
+            with socket.create_connection((host, int(port)), timeout=1) as door:
+                raw.new_producer_id(door)
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"{target.name} did not start")
+
+
+def machine() -> dict[str, Any]:
+    return {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}

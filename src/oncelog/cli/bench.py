@@ -25,6 +25,7 @@ def bench_eos(options: argparse.Namespace) -> int:
             seconds=seconds,
             only=options.only,
             tell=printer.note,
+            power=options.durability == "power",
             log_bytes=eos.LOG_BYTES // (16 if options.quick else 1),
             warm_up=1.0 if options.quick else eos.WARM_UP_S,
         )

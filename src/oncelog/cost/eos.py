@@ -39,6 +39,7 @@ LARGE_PARTITIONS: Final = 8
 STARTS: Final = 3
 WARM_UP_S: Final = 20.0
 BAR: Final = 20  # characters
+POWER_BARS: Final = {"transactions of 10 records, 50 producers": 3.0}
 LEADER_LIMIT_S: Final = 10
 NOT_LED: Final = ("answered 3", "answered 6")  # UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER
 STARTED: Final = "start to the first committed transaction"
@@ -78,6 +79,7 @@ class Result:
     oncelog: str
     rounds: int
     seconds: float
+    power: bool = False  # durability=power, and Kafka with flush.messages=1
     runs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     starts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     memory: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -196,6 +198,7 @@ def cells() -> list[Cell]:
         Cell(12, transactions(10, 10), rate_of("transactions of 10 records, 10 producers")),
         Cell(12, transactions(50, 10), rate_of("transactions of 10 records, 50 producers", 1.5)),
         Cell(12, transactions(200, 10), rate_of("transactions of 10 records, 200 producers", 1.0)),
+        Cell(12, transactions(10, 100), rate_of("transactions of 100 records, 10 producers")),
         Cell(12, transactions(10, 1000), rate_of("transactions of 1,000 records, 10 producers", 1.0)),
         Cell(
             12,
@@ -267,9 +270,10 @@ def measure(
     tell: Callable[[str], None],
     log_bytes: int = LOG_BYTES,
     warm_up: float = WARM_UP_S,
+    power: bool = False,
 ) -> Result:
     """All cells on all sides. What a side cannot do is a trouble in the result, and the cell has no figure for it."""
-    found = Result(machine(), __version__, rounds, seconds)
+    found = Result(machine(), __version__, rounds, seconds, power)
     wanted = [each for each in cells() if only is None or any(only in figure.name for figure in each.figures)]
     with_starts = only is None or any(only in each for each in (STARTED, RECOVERED))
     progress = Progress(tell, _steps(wanted, sides, rounds))
@@ -297,7 +301,7 @@ def measure(
             peak = [each["rss_mb"] for each in found.runs if each["side"] == side.name and each["rss_mb"]]
             mb = max(peak, default=resident_mb(side.process_id))
             found.memory.append({"side": side.name, "when": "under load", "mb": mb})
-        if with_starts:
+        if with_starts and not power:
             _restarts(found, sides[:2], min(rounds, STARTS), log_bytes, tell)
     finally:
         for side in sides:
@@ -373,7 +377,9 @@ def _one(
         **asdict(loaded),
     }
     for figure in cell.figures:
-        found.runs.append({**_of_figure(figure), "value": figure.of(loaded), **shared})
+        bar = POWER_BARS.get(figure.name) if found.power else figure.bar
+        of_figure = {"cell": figure.name, "unit": figure.unit, "better": figure.better, "at_least": bar}
+        found.runs.append({**of_figure, "value": figure.of(loaded), **shared})
 
 
 def _until_led(cell: Cell, side: Side, topic: str, seconds: float) -> Loaded:
@@ -385,10 +391,6 @@ def _until_led(cell: Cell, side: Side, topic: str, seconds: float) -> Loaded:
         except CannotMeasure as fault:
             if not str(fault).endswith(NOT_LED) or time.monotonic() > deadline:
                 raise
-
-
-def _of_figure(figure: Figure) -> dict[str, Any]:
-    return {"cell": figure.name, "unit": figure.unit, "better": figure.better, "at_least": figure.bar}
 
 
 def _plain_run(name: str, unit: str, bar: float, side: str, turn: int, value: float) -> dict[str, Any]:

@@ -14,19 +14,29 @@ COLOURS: Final = ("#1f8a5b", "#2457c5", "#b7791f")
 
 
 def table(found: Mapping[str, Any]) -> list[dict[str, str]]:
-    """One row a cell and other side: medians, the ratio of the same round with its spread, and whether the bar holds."""
+    """One row a cell and other side: medians, the ratio of the same round with its spread, and whether the bar holds.
+
+    The bar is for the last of the other sides, of two Kafkas the tuned one.
+    """
     rows: list[dict[str, str]] = []
     for name, runs in by_cell(found["runs"]):
         sides = list(dict.fromkeys(str(each["side"]) for each in runs))
         ours = {each["round"]: each for each in runs if each["side"] == sides[0]}
         for other in sides[1:] or sides:
             theirs = {each["round"]: each for each in runs if each["side"] == other}
-            rows.append(_row(name, ours, theirs if other != sides[0] else {}, other))
+            rows.append(
+                _row(name, ours, theirs if other != sides[0] else {}, other, judged=other == sides[-1])
+            )
     return rows
 
 
 def _row(
-    name: str, ours: Mapping[int, Mapping[str, Any]], theirs: Mapping[int, Mapping[str, Any]], other: str
+    name: str,
+    ours: Mapping[int, Mapping[str, Any]],
+    theirs: Mapping[int, Mapping[str, Any]],
+    other: str,
+    *,
+    judged: bool,
 ) -> dict[str, str]:
     one = next(iter(ours.values()))
     mine = [each["value"] for each in ours.values()]
@@ -45,7 +55,7 @@ def _row(
         if ratios:
             middle = statistics.median(ratios)
             row["ratio"] = f"{middle:.2f}x ({min(ratios):.2f}..{max(ratios):.2f})"
-            row["bar"] = _bar(one, middle)
+            row["bar"] = _bar(one if judged else {**one, "at_least": None}, middle)
     row["broker CPU"] = _cpu(ours, one)
     return row
 

@@ -24,7 +24,7 @@ FILL_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """`run` puts the load on at one point; what `around` opens stays for its time."""
+    """`run` puts the load on at one point, whose topic `prepare` has filled; what `around` opens stays for its time."""
 
     name: str
     counts: str
@@ -32,6 +32,7 @@ class Curve:
     points: Sequence[int]
     partitions: Callable[[int], int]
     run: Callable[[str, str, int, float], Loaded]
+    prepare: Callable[[str, str, int], None] = lambda bootstrap, topic, point: None  # noqa: ARG005
     around: Callable[[str, str, int], Any] = lambda bootstrap, topic, point: nullcontext()  # noqa: ARG005
 
 
@@ -68,8 +69,7 @@ def _opened(bootstrap: str, topic: str, count: int) -> Generator[None]:
         yield
 
 
-@contextmanager
-def _filled(bootstrap: str, topic: str, megabytes: int) -> Generator[None]:
+def _fill(bootstrap: str, topic: str, megabytes: int) -> None:
     left = megabytes * 1e6
     while left > 0:
         left -= load.produce(
@@ -81,7 +81,13 @@ def _filled(bootstrap: str, topic: str, megabytes: int) -> Generator[None]:
             batch_bytes=131_072,
             seconds=FILL_SECONDS,
         ).bytes
-    yield
+
+
+def _visit(bootstrap: str, topic: str, partitions: int) -> None:
+    """Writes to each partition: its files are made by its first batch."""
+    left = partitions
+    while left > 0:
+        left -= _transactions(PRODUCERS, partitions)(bootstrap, topic, FILL_SECONDS).done
 
 
 def curves() -> list[Curve]:
@@ -109,6 +115,7 @@ def curves() -> list[Curve]:
             lambda bootstrap, topic, point, seconds: _transactions(PRODUCERS, point)(
                 bootstrap, topic, seconds
             ),
+            _visit,
         ),
         Curve(
             "transactions of others that stay open",
@@ -117,7 +124,7 @@ def curves() -> list[Curve]:
             (0, 10, 100, 1000),
             twelve,
             lambda bootstrap, topic, point, seconds: steady(bootstrap, topic, seconds),  # noqa: ARG005
-            _opened,
+            around=_opened,
         ),
         Curve(
             "connections, one request in flight on each",
@@ -134,7 +141,7 @@ def curves() -> list[Curve]:
             (0, 256, 1024, 4096),
             twelve,
             lambda bootstrap, topic, point, seconds: steady(bootstrap, topic, seconds),  # noqa: ARG005
-            _filled,
+            _fill,
         ),
     ]
 
@@ -155,35 +162,39 @@ def measure(
         first_transaction(side.bootstrap)
         for number, curve in enumerate(each for each in curves() if only is None or only in each.name):
             points = [point for point in curve.points if point <= largest]
+            topics = {point: f"scale-{number}-{point}" for point in points}
+            for point, topic in topics.items():
+                create(side.bootstrap, topic, curve.partitions(point))
+                curve.prepare(side.bootstrap, topic, point)
             for turn in range(rounds + 1):
                 for point in points if turn % 2 else reversed(points):
-                    topic = f"scale-{number}-{turn}-{point}"
-                    create(side.bootstrap, topic, curve.partitions(point))
-                    with curve.around(side.bootstrap, topic, point):
-                        noise = OtherLoad(side.process_id)
-                        before = cpu_seconds(side.process_id) or 0.0
-                        found = curve.run(side.bootstrap, topic, point, seconds if turn else min(seconds, 1))
-                        used = (cpu_seconds(side.process_id) or 0.0) - before
-                        other = noise.share()
-                    remove(side.bootstrap, topic)
-                    cost = 1e6 * used / found.done
-                    tell(f"{curve.name:48} {point:6,} {curve.counts:18} {cost:8,.0f} us per {curve.per}")
+                    run = _one(side, curve, topics[point], point, seconds if turn else min(seconds, 1))
+                    cost = f"{run['cpu_us']:8,.0f} us per {curve.per}"
+                    tell(f"{curve.name:48} {point:6,} {curve.counts:18} {cost}")
                     if turn:
-                        runs.append(
-                            {
-                                "curve": curve.name,
-                                "counts": curve.counts,
-                                "per": curve.per,
-                                "point": point,
-                                "round": turn,
-                                "cpu_us": cost,
-                                "other_load": other,
-                                **asdict(found),
-                            }
-                        )
+                        runs.append({**run, "round": turn})
+            for topic in topics.values():
+                remove(side.bootstrap, topic)
     finally:
         side.stop()
     return {"machine": machine(), "oncelog": __version__, "rounds": rounds, "seconds": seconds, "runs": runs}
+
+
+def _one(side: OncelogSide, curve: Curve, topic: str, point: int, seconds: float) -> dict[str, Any]:
+    with curve.around(side.bootstrap, topic, point):
+        noise = OtherLoad(side.process_id)
+        before = cpu_seconds(side.process_id) or 0.0
+        found = curve.run(side.bootstrap, topic, point, seconds)
+        used = (cpu_seconds(side.process_id) or 0.0) - before
+    return {
+        "curve": curve.name,
+        "counts": curve.counts,
+        "per": curve.per,
+        "point": point,
+        "cpu_us": 1e6 * used / found.done,
+        "other_load": noise.share(),
+        **asdict(found),
+    }
 
 
 def markdown(found: dict[str, Any]) -> str:

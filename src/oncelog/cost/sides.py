@@ -96,7 +96,7 @@ class OncelogSide:
         self._process = None
 
     def stop(self) -> None:
-        self.halt()
+        self.kill()  # a clean stop would first make durable what is removed here
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -151,7 +151,7 @@ class KafkaSide:
         self._kafka.kill()
 
     def stop(self) -> None:
-        self.halt()
+        self.kill()  # a clean stop would first make durable what is removed here
         shutil.rmtree(self._kafka.dir, ignore_errors=True)
 
 
