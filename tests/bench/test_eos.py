@@ -1,5 +1,6 @@
 """`oncelog bench eos`: what it says is what was done, and a loss is printed as a loss."""
 
+import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -174,3 +175,11 @@ def test_a_start_with_a_log_is_measured_after_a_stop_and_after_a_kill() -> None:
     assert 0 < told["start to the first committed transaction, 0.000977 GiB of log"] < 30
     assert 0 < told["recovery after kill -9 to the first committed transaction, 0.000977 GiB of log"] < 30
     assert found.troubles == []
+
+
+def test_bench_spark_needs_a_checkout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # noqa: ARG005  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    assert main(["bench", "spark"]) == 1
+    assert "wanted bench/spark.py of a checkout" in capsys.readouterr().err

@@ -1,7 +1,9 @@
-"""`oncelog bench eos`: the cost of exactly-once on this machine, beside another Kafka if there is one."""
+"""`oncelog bench`: the cost of exactly-once on this machine, beside another Kafka if there is one; and of Spark's part."""
 
 import argparse
+import importlib.util
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -69,3 +71,15 @@ def _scaling(options: argparse.Namespace, printer: Printer) -> int:
     else:
         printer.line(scaling.markdown(found))
     return Exit.FINE
+
+
+def bench_spark(options: argparse.Namespace) -> int:
+    """bench/spark.py of a checkout: it needs Spark's own connector, which is no part of the package."""
+    if importlib.util.find_spec("bench") is None or importlib.util.find_spec("bench.spark") is None:
+        print(
+            "oncelog: bench spark: wanted bench/spark.py of a checkout of oncelog, found none",
+            file=sys.stderr,
+        )
+        return Exit.BAD
+    words = ["--rounds", str(options.rounds), "--scale", str(options.scale), "--out", options.out]
+    return subprocess.run([sys.executable, "-m", "bench.spark", *words], check=False).returncode

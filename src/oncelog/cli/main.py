@@ -317,6 +317,15 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     eos.add_argument("--out", metavar="DIR", help="write eos.json, eos.md and eos.svg there")
     eos.add_argument("--json", action="store_true", help="print JSON")
     eos.set_defaults(run="oncelog.cli.bench:bench_eos")
+    spark = verbs.add_parser(
+        "spark", help="the Spark source and sink beside Spark's own Kafka connector; in a checkout only"
+    )
+    spark.add_argument("--rounds", type=_positive, default=5, metavar="N", help="default %(default)s")
+    spark.add_argument(
+        "--scale", type=float, default=1.0, metavar="X", help="share of the full amount of records"
+    )
+    spark.add_argument("--out", metavar="DIR", default="bench/results", help="default %(default)s")
+    spark.set_defaults(run="oncelog.cli.bench:bench_spark")
 
 
 def _watched_command(parser: argparse.ArgumentParser, run: str) -> argparse.ArgumentParser:
