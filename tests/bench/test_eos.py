@@ -183,3 +183,24 @@ def test_bench_spark_needs_a_checkout(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # noqa: ARG005  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
     assert main(["bench", "spark"]) == 1
     assert "wanted bench/spark.py of a checkout" in capsys.readouterr().err
+
+
+def test_cells_that_are_measured_again_take_their_place() -> None:
+    settings = {
+        "machine": {},
+        "rounds": 1,
+        "seconds": 1.0,
+        "power": False,
+        "oncelog": "1",
+        "troubles": ["a, x: no"],
+    }
+    old = {
+        **settings,
+        "runs": [{"cell": "a", "value": 1}, {"cell": "b", "value": 2}, {"cell": "b", "value": 3}],
+    }
+    new = {**settings, "runs": [{"cell": "b", "value": 4}, {"cell": "c", "value": 5}], "troubles": []}
+    found = report.merged(old, new)
+    assert [(each["cell"], each["value"]) for each in found["runs"]] == [("a", 1), ("b", 4), ("c", 5)]
+    assert found["troubles"] == ["a, x: no"]
+    with pytest.raises(CannotMeasure, match=r"seconds: the file has 1.0, this run 2.0"):
+        report.merged(old, {**new, "seconds": 2.0})

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
@@ -35,19 +36,31 @@ def bench_eos(options: argparse.Namespace) -> int:
         print(f"oncelog: {fault}", file=sys.stderr)
         return Exit.BAD
     plain = found.plain()
-    plain["table"] = report.table(plain)
     if options.out is not None:
-        out = Path(options.out)
-        out.mkdir(parents=True, exist_ok=True)
-        name = "eos" if options.durability == "process" else "eos-power"
-        (out / f"{name}.json").write_text(json.dumps(plain, indent=1) + "\n")
-        (out / f"{name}.md").write_text(report.markdown(plain))
-        (out / f"{name}.svg").write_text(report.chart(plain))
+        try:
+            plain = _kept(plain, Path(options.out), "eos-power" if found.power else "eos", options.only)
+        except CannotMeasure as fault:
+            print(f"oncelog: {fault}", file=sys.stderr)
+            return Exit.BAD
+    plain["table"] = report.table(plain)
     if options.json:
         printer.value(plain)
     else:
         printer.line(report.markdown(plain))
     return Exit.FINE
+
+
+def _kept(plain: dict[str, Any], out: Path, name: str, only: str | None) -> dict[str, Any]:
+    """Writes it down; cells that were measured again take their place in the file that is there."""
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / f"{name}.json"
+    if only is not None and file.is_file():
+        plain = report.merged(json.loads(file.read_text()), plain)
+    plain["table"] = report.table(plain)
+    file.write_text(json.dumps(plain, indent=1) + "\n")
+    (out / f"{name}.md").write_text(report.markdown(plain))
+    (out / f"{name}.svg").write_text(report.chart(plain))
+    return plain
 
 
 def _scaling(options: argparse.Namespace, printer: Printer) -> int:

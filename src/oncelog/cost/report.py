@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from oncelog.cost.eos import HIGHER, by_cell
+from oncelog.cost.load import CannotMeasure
 
 BAR_HEIGHT: Final = 18
 CHART_WIDTH: Final = 900
@@ -153,3 +154,17 @@ def chart(found: Mapping[str, Any]) -> str:
 def losing(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """The figures that we lose or whose bar we miss."""
     return [row["figure"] for row in rows if "**" in row["bar"]]
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """`old` with the cells of `new` in the place of its own: a part that was measured again. Settings must be the same."""
+    for name in ("machine", "rounds", "seconds", "power"):
+        if old[name] != new[name]:
+            raise CannotMeasure(f"{name}: the file has {old[name]}, this run {new[name]}: write it elsewhere")
+    again = {each["cell"] for each in new["runs"] if not each["cell"].startswith("resident memory")}
+    where = {str(each["cell"]): at for at, each in reversed(list(enumerate(old["runs"])))}
+    runs = [each for each in old["runs"] if each["cell"] not in again]
+    runs += [each for each in new["runs"] if each["cell"] in again]
+    runs.sort(key=lambda each: where.get(str(each["cell"]), len(where)))
+    troubles = [each for each in old["troubles"] if not each.startswith(tuple(again))] + new["troubles"]
+    return {**old, "oncelog": new["oncelog"], "runs": runs, "troubles": troubles}
