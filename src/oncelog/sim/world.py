@@ -273,6 +273,9 @@ class World:
                     raise AssertionError(f"seed {self.seed}: everybody waits for ever")
             except PowerCut as cut:
                 self.crash("power" if cut.args[0] == "power" else "process")
+            except StorageFault:  # out of a timer; the engine has said it too, and the process ends
+                if not self.machine.is_ill:
+                    raise
             if self._failed is not None:
                 raise self._failed
             if self.machine.is_ill:
