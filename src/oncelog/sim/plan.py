@@ -143,8 +143,8 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         reset=rng.choice([0.0, 0.02, 0.05]) if bad_network else 0.0,
     )
     more = Random(f"more {seed}")  # dice of its own: what came later changes nothing of the rest
-    ghosts = Random(f"ghosts {seed}").choice([0] * 9 + [2])
-    if ghosts:  # as before KIP-890: and then a request that comes late would make one too
+    ghosts = Random(f"ghosts {seed}").choice([0] * 9 + [2]) if not expire_producers else 0
+    if ghosts:  # as before KIP-890: and then a late request, or a zombie whose epoch was forgotten, would make one too
         settings["transaction.partition.verification.enable"] = "false"
         network.stall = 0.0
     return Plan(
