@@ -20,10 +20,10 @@ LISTEN ?= 127.0.0.1:9092
 DATA_DIR ?= .cache/data
 TESTS ?= tests
 ARGS ?=
-# Of `make test`. SIM_SEEDS=5000 SIM_WIRE_SEEDS=500 SIM_POINTS=all is the long setting.
-SIM_SEEDS ?= 100
-SIM_WIRE_SEEDS ?= 20
-SIM_POINTS ?= some
+# How much of the simulator `make test` runs. SIM_SEEDS=100 SIM_WIRE_SEEDS=20 SIM_POINTS=some is the short setting.
+SIM_SEEDS ?= 5000
+SIM_WIRE_SEEDS ?= 500
+SIM_POINTS ?= all
 HOURS ?= 1
 FROM ?= 1000000
 SECONDS ?= 120
@@ -71,7 +71,7 @@ messages: setup ## regenerate src/oncelog/protocol/messages from its definitions
 
 oracle: setup ## fetch and start a real Apache Kafka and run the tests that compare oncelog with it
 	@$(PY) -m tests.prepare
-	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/catalogue/test_peers.py tests/scenarios/test_stories.py tests/conformance
+	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/catalogue/test_peers.py tests/scenarios/test_stories.py tests/inspect tests/conformance
 
 rewrite: setup ## play the stories of tests/scenarios on Apache Kafka and write down what it says; then read the diff
 	@$(PY) -m tests.scenarios.rewrite $(ARGS)
@@ -82,8 +82,11 @@ conformance-franz-go: setup ## franz-go's own tests against oncelog; the passes 
 conformance-kafka-python: setup ## kafka-python's own tests against oncelog
 	@$(PY) -m tests.conformance.suites.kafka_python $(ARGS)
 
-bench: setup ## measure beside a real Apache Kafka on this machine; raw results in bench/results
-	@$(PY) -m bench.run $(ARGS)
+bench: setup ## measure beside a real Apache Kafka on this machine, 25 minutes; results in bench/results and docs/benchmarks.md
+	@$(PY) -m oncelog.cli.main bench eos --against kafka --seconds 2 --out bench/results $(ARGS)
+	@$(PY) -m oncelog.cli.main bench eos --against kafka --seconds 2 --durability power --only "of 10 records, " --out bench/results $(ARGS)
+	@$(PY) -m oncelog.cli.main bench eos --seconds 2 --only scaling --out bench/results $(ARGS)
+	@$(PY) -m tools.benchmarks_doc
 
 bench-scale: setup ## 1,000 connections, 10,000 partitions, a log of 1 GiB; results in bench/results
 	@$(PY) -m bench.scale $(ARGS)
