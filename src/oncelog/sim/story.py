@@ -107,6 +107,7 @@ class Stage(ABC):
         self.world.loop.longest_work_ms = plan.slow_disk_ms
         self.invariants = Invariants(self.world, expiry=plan.expiry)
         self.counts: Counter[str] = Counter()
+        self._set_back_ms = 0  # the wall clock, in all
 
     def run(self) -> Outcome:
         with quiet():
@@ -205,8 +206,8 @@ class Stage(ABC):
         """Liveness: without faults every transaction ends within its timeout and two sweeps."""
         world = self.world
         longest = max([writer.timeout_ms for writer in self.plan.writers] + [1_000])
-        jumped = 40_000 if self.plan.clock_jumps else 0  # a clock that was set back makes timeouts longer
-        deadline = world.loop.now_ms + longest + jumped + 2 * SWEEP_MS + 2_000
+        # A clock that was set back makes timeouts longer.
+        deadline = world.loop.now_ms + longest + self._set_back_ms + 2 * SWEEP_MS + 2_000
         await world.connect()
         while True:
             why = self.invariants.unrest() or self.invariants.left_behind()
@@ -707,7 +708,9 @@ class Story(Stage):
             elif dice < 0.65 and plan.resets and world.links:
                 rng.choice(list(world.links)).reset()
             elif dice < 0.75 and plan.clock_jumps:
-                world.clock.wall_shift_ms += rng.choice([-30_000, -500, 500, 5_000])
+                jump = rng.choice([-30_000, -500, 500, 5_000])
+                world.clock.wall_shift_ms += jump
+                self._set_back_ms += max(-jump, 0)
                 self.counts["clock jumps"] += 1
             elif dice < 0.85 and plan.disk_full and world.machine.is_up and world.disk_faults < plan.crashes:
                 world.disk.faults.space_left_bytes = rng.randint(0, 2_000)
