@@ -1,8 +1,9 @@
 """Real processes under real harm: `make chaos`.
 
 A broker behind a TCP proxy; transactional clients in C, Java, Go, Python, as many as this machine has; and somebody who kills
-the broker with -9, stops it for seconds, and delays and cuts connections. Every client writes down what it asked and was
-told; when the time is up everything is read once more, and the history checker judges.
+the broker with -9, stops it for seconds, delays and cuts connections, and fills the disk up where a small file system may be
+mounted. Every client writes down what it asked and was told; when the time is up everything is read once more, and the
+history checker judges.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -31,6 +33,8 @@ from tests.toolchains import Missing
 TOPIC = "chaos"
 PARTITIONS = 3
 TIMEOUT_MS = 5_000
+SMALL_DISK_BYTES = 64 << 20
+FULL_S = 8.0  # in which somebody writes, and the broker stops by itself
 SWEEP_MS = 500
 
 
@@ -94,6 +98,33 @@ class Proxy:
         with self._lock:
             for each in self._open:
                 each.close()
+
+
+class SmallDisk:
+    """A file system of its own for the broker, so that it can be full; without the right to mount one it never is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "small"
+        self.path.mkdir()
+        self._filler = self.path / "filler"
+        asked = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_BYTES}", "tmpfs", str(self.path)]
+        try:
+            self.is_mounted = not subprocess.run(asked, capture_output=True, check=False).returncode
+        except OSError:
+            self.is_mounted = False
+
+    def fill(self) -> None:
+        """All but a few pages; what the broker writes next is cut short."""
+        found = os.statvfs(self.path)
+        with self._filler.open("wb") as file:
+            file.write(bytes(max(found.f_bavail - 3, 0) * found.f_frsize))
+
+    def empty(self) -> None:
+        self._filler.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self.is_mounted:
+            subprocess.run(["umount", "--lazy", str(self.path)], capture_output=True, check=False)
 
 
 class Worker:
@@ -176,6 +207,7 @@ class Report:
     kills: int = 0
     pauses: int = 0
     cuts: int = 0
+    full_disks: int = 0
     committed: int = 0
     aborted: int = 0
     gave_up: int = 0
@@ -184,14 +216,21 @@ class Report:
 
 
 def harm(
-    broker: ServedBroker, proxy: Proxy, recorder: Recorder, report: Report, seconds: float, seed: int
+    broker: ServedBroker,
+    proxy: Proxy,
+    disk: SmallDisk,
+    recorder: Recorder,
+    report: Report,
+    seconds: float,
+    seed: int,
 ) -> None:
     """Until the time is up; then everything is left in peace."""
     dice = random.Random(seed)
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline or not report.kills:
+    kinds = ["kill", "pause", "cut", "delay", "cut", *(["full"] if disk.is_mounted else [])]
+    while time.monotonic() < deadline or not report.kills or (disk.is_mounted and not report.full_disks):
         time.sleep(dice.uniform(0.3, 1.5))
-        match dice.choice(("kill", "pause", "cut", "delay", "cut")):
+        match dice.choice(kinds):
             case "kill":
                 recorder.now(Crash(process="broker", kept="process"))
                 broker.kill()
@@ -203,6 +242,16 @@ def harm(
                 report.pauses += 1
                 time.sleep(dice.uniform(0.2, 2.5))
                 os.kill(broker.process_id, signal.SIGCONT)
+            case "full":
+                recorder.now(Crash(process="broker", kept="process"))
+                disk.fill()
+                try:
+                    broker.wait(FULL_S)
+                    report.full_disks += 1
+                except subprocess.TimeoutExpired:
+                    broker.kill()  # nobody wrote just then
+                disk.empty()
+                broker.start()
             case "delay":
                 proxy.delay_s = dice.choice((0.0, 0.02, 0.3))
             case _:
@@ -230,7 +279,10 @@ def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) 
         "log.segment.bytes": "65536",
         "log.flush.offset.checkpoint.interval.ms": "500",
     }
-    broker = ServedBroker(folder / "data", durability="power", settings=settings)
+    disk = SmallDisk(folder)
+    if not disk.is_mounted:
+        report.left_out.append("full disks: no right to mount a small file system")
+    broker = ServedBroker(disk.path / "data", durability="power", settings=settings)
     proxy = Proxy(broker.port, seed)
     broker._command += ["--advertise", f"127.0.0.1:{proxy.port}"]  # pyright: ignore[reportPrivateUsage]  # its port is known only now
     broker.start()
@@ -241,7 +293,8 @@ def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) 
         workers = [Worker(client, number, through, folder, stop) for number, client in enumerate(chosen)]
         _wait_for_work(workers)
         with (folder / "harm.jsonl").open("w", encoding="utf-8") as file:
-            harm(broker, proxy, Recorder(file, time.monotonic, first_number=0), report, seconds, seed)
+            recorder = Recorder(file, time.monotonic, first_number=0)
+            harm(broker, proxy, disk, recorder, report, seconds, seed)
         stop.set()
         for worker in workers:
             worker.thread.join()
@@ -257,6 +310,7 @@ def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) 
     finally:
         proxy.close()
         broker.kill()
+        disk.close()
     return report
 
 

@@ -1,4 +1,4 @@
-"""A few seconds of `make chaos` with librdkafka: kills, stops and cuts, and a clean history."""
+"""A few seconds of `make chaos` with librdkafka: kills, stops, cuts and a full disk, and a clean history."""
 
 from pathlib import Path
 
@@ -13,5 +13,6 @@ def test_real_clients_under_kills_stops_and_cuts(tmp_path: Path) -> None:
     assert report.anomalies == []
     assert report.clients == ["librdkafka"]
     assert report.kills > 0
+    assert report.full_disks > 0 or any("mount" in each for each in report.left_out)
     assert report.committed > 0
     assert report.records_at_the_end >= report.committed
