@@ -1,7 +1,7 @@
 """What a request costs inside the broker, without sockets: steps of the interpreter, and CPU time.
 
     python -m bench.hot_path                                # this tree
-    python -m bench.hot_path --tree ../before/src --tree src --out bench/results
+    python -m bench.hot_path --tree before=../before/src --tree now=src --out bench/results
 
 A step is one instruction of Python's bytecode, once the interpreter has made its code warm: their number hardly differs from run
 to run, whatever else the machine does. CPU time is the smallest of many turns, on a real disk. Trees are measured in turns, each in processes of its own.
@@ -222,8 +222,9 @@ def compare(trees: list[str], rounds: int) -> dict[str, Any]:
     runs: list[dict[str, Any]] = []
     for turn in range(rounds):
         for tree in trees if turn % 2 else reversed(trees):
+            name, _, path = tree.rpartition("=")
             for case in CASES:
-                environment = {**os.environ, "PYTHONPATH": os.pathsep.join((tree, str(Path.cwd())))}
+                environment = {**os.environ, "PYTHONPATH": os.pathsep.join((path, str(Path.cwd())))}
                 said = subprocess.run(
                     [sys.executable, "-m", "bench.hot_path", "--one", case],
                     env=environment,
@@ -231,7 +232,7 @@ def compare(trees: list[str], rounds: int) -> dict[str, Any]:
                     text=True,
                     check=True,
                 )
-                runs.append({"tree": tree, "case": case, "round": turn, **json.loads(said.stdout)})
+                runs.append({"tree": name or path, "case": case, "round": turn, **json.loads(said.stdout)})
     return {"python": sys.version.split()[0], "rounds": rounds, "runs": runs}
 
 
@@ -250,7 +251,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tree", action="append", help="a source tree; several: they are compared")
+    parser.add_argument(
+        "--tree", action="append", help="a source tree, or NAME=TREE; several: they are compared"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--one", choices=list(CASES), help="only this case, in this process, as JSON")
     parser.add_argument("--out", help="write hot_path.json there")

@@ -30,8 +30,15 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from bench.run import machine, wait_ready
-from bench.targets import KafkaTarget, OncelogTarget, OtherLoad, Target, cpu_seconds
+from bench.targets import (
+    KafkaTarget,
+    OncelogTarget,
+    OtherLoad,
+    Target,
+    cpu_seconds,
+    machine,
+    wait_ready,
+)
 from examples.connector import jars
 from oncelog.client.easy import create_topic
 from oncelog.spark import session, to_topic

@@ -147,7 +147,7 @@ def test_a_loss_is_printed_as_a_loss(ours: float, more: dict[str, Any], bar: str
     (row,) = report.table({"runs": runs})
     assert row["bar"] == bar
     assert row["ratio"].startswith(f"{ours / 100:.2f}x")
-    assert row["broker CPU"] == "1,000 us/txn"
+    assert row["broker CPU"] == row["CPU beside"] == "1,000 us/txn"
 
 
 def test_curves_are_written_with_their_spread() -> None:

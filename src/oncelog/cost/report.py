@@ -58,6 +58,7 @@ def _row(
             row["ratio"] = f"{middle:.2f}x ({min(ratios):.2f}..{max(ratios):.2f})"
             row["bar"] = _bar(one if judged else {**one, "at_least": None}, middle)
     row["broker CPU"] = _cpu(ours, one)
+    row["CPU beside"] = _cpu(theirs, one)
     return row
 
 
@@ -90,7 +91,7 @@ def _number(value: float) -> str:
 
 def markdown(found: Mapping[str, Any]) -> str:
     rows = table(found)
-    head = "figure|oncelog|beside|ratio|bar|broker CPU".split("|")
+    head = "figure|oncelog|beside|ratio|bar|broker CPU|CPU beside".split("|")
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     lines += [f"| {' | '.join(row.get(each, '') for each in head)} |" for row in rows]
     lines += ["", *starts(found), "", conditions(found)]
