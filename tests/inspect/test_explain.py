@@ -1,4 +1,4 @@
-"""`oncelog explain`, `oncelog doctor`, and lag in records: with evidence where the broker has it."""
+"""`oncelog explain`, and lag in records: with evidence where the broker has it."""
 
 from collections.abc import Iterator
 
@@ -117,31 +117,18 @@ def test_lag_counts_what_a_reader_will_see(stage: Stage) -> None:
         producer.abort_transaction(20)
 
 
-def test_doctor_names_ids_that_look_random(stage: Stage) -> None:
-    for number in range(3):
-        with stage.producer(f"job-6f1c2b7e-0000-4000-8000-00000000000{number}"):
-            pass
-    rows = {each["check"]: each for each in stage.json("doctor")}
-    assert rows["transactional ids"]["verdict"] == "notice"
-    assert rows["transactional ids"]["found"].startswith("job-* x 3")
-    assert "zombie" in rows["transactional ids"]["why"]
-    assert rows["stuck readers"]["verdict"] == "fine"
-    assert rows["old-protocol clients"]["verdict"] == ("skipped" if not stage.is_oncelog else "fine")
-
-
-def test_doctor_warns_of_long_timeouts_and_readers(stage: Stage) -> None:
-    stage.run("topics", "new", "watched")
-    with stage.producer("long-1", timeout_ms=600_000) as producer:
-        producer.produce("watched", b"x")
+def test_an_abort_by_an_administrator_is_told_from_a_new_instance(stage: Stage) -> None:
+    stage.run("topics", "new", "ended-out")
+    with stage.producer("ended-1") as producer:
+        producer.produce("ended-out", b"x")
         producer.flush(10)
-        reader = Consumer(
-            {"bootstrap.servers": stage.bootstrap, "group.id": "watchers", "enable.auto.commit": False}
-        )
-        reader.commit(offsets=[TopicPartition("watched", 0, 0)], asynchronous=False)
-        reader.close()
-        rows = {each["check"]: each for each in stage.json("doctor")}
-        assert rows["transaction timeouts"]["verdict"] == "notice"
-        assert "long-1 600000 ms" in rows["transaction timeouts"]["found"]
-        assert rows["groups on transactional topics"]["found"] == "watchers"
-        assert rows["stuck readers"]["verdict"] == "notice"
-        producer.abort_transaction(20)
+        assert stage.run("txn", "abort", "ended-1", "--yes").code == 0
+        with pytest.raises(KafkaException):
+            producer.commit_transaction(20)
+        found = causes(stage, "INVALID_PRODUCER_EPOCH", "ended-1")
+    if stage.is_oncelog:
+        assert found["admin"][0] == "confirmed"
+        assert "oncelog-cli at 127.0.0.1:" in found["admin"][1]
+        assert found["new instance"][0] == "excluded"
+    else:
+        assert found["admin"][0] == "possible"

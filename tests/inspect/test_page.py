@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import Any
 from urllib.parse import quote
 
@@ -255,6 +256,30 @@ def test_a_spark_query_shows_its_micro_batches(site: Site, page: Page) -> None:
     expect(shown.locator(".verdict.abort")).to_be_visible()
     facts = shown.locator("dl").inner_text()
     assert "6" in facts.split("last micro-batch in the log")[1].split("\n")[1]
+
+
+def test_the_cost_is_shown_and_measured_again(page: Page, tmp_path: Path) -> None:
+    kept = {
+        "machine": {"cores": 2, "python": "3.11"},
+        "rounds": 5,
+        "table": [{"figure": "transactions, txn/s", "oncelog": "1,234", "bar": "**we lose**"}],
+    }
+    (tmp_path / "eos.json").write_text(json.dumps(kept))
+    (tmp_path / "another.json").write_text(json.dumps({"of another": "form"}))
+    (tmp_path / "torn.json").write_text("{")
+    with oncelog.Broker() as broker, served(broker, "--results", str(tmp_path)) as site:
+        page.goto(site.url + "cost")
+        assert page.locator("main h2").first.inner_text() == "eos"
+        shown = page.locator("main").inner_text()
+        for text in ("1,234", "we lose", "cores: 2", "rounds: 5", "another"):
+            assert text in shown
+        if not any(which(each) for each in ("cc", "gcc", "clang")):
+            return
+        page.get_by_role("button", name="Measure here").click(no_wait_after=True, timeout=120_000)
+        expect(page.get_by_text("Just now, on this machine")).to_be_visible(timeout=120_000)
+        rows = page.locator("section, main").first.locator("tbody").first.locator("tr")
+        assert rows.count() == 3
+        assert float(rows.first.locator("td").nth(1).inner_text().replace(",", "")) > 0
 
 
 def test_strings_of_others_are_shown_on_every_screen_and_not_run(site: Site, page: Page) -> None:

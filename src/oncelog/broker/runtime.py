@@ -11,6 +11,7 @@ from oncelog.broker.fetch_sessions import FetchSessions
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.latecomers import Latecomers
 from oncelog.broker.producer_ids import ProducerIds
+from oncelog.broker.readers import UncommittedReaders
 from oncelog.broker.ring import Ring
 from oncelog.broker.topics import Topics
 from oncelog.broker.transactions import TransactionCoordinator
@@ -68,6 +69,7 @@ class Runtime:
             self.counters,
         )
         self.latecomers = Latecomers(enabled=config.transaction_late_requests_refuse)
+        self.uncommitted_readers = UncommittedReaders()
         self.ring: Ring | None = None
         if config.transaction_trace_requests:
             self.ring = Ring(

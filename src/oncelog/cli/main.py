@@ -288,7 +288,9 @@ def _ui(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", metavar="FILE", help="what `oncelog tap --record` writes: gives lanes on any Kafka"
     )
-    parser.add_argument("--results", metavar="DIR", help="what make bench wrote: the Cost screen")
+    parser.add_argument(
+        "--results", metavar="DIR|FILE", help="what `oncelog bench eos --out` wrote: the Cost screen"
+    )
 
 
 def _bench(parser: argparse.ArgumentParser) -> None:

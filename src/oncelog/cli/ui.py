@@ -59,12 +59,13 @@ def _server(
         from oncelog.inspect.page.serve import PageServer, open_door
     except ModuleNotFoundError as fault:
         raise UsageFault(f"the page needs {fault.name}: pip install 'oncelog[inspect]'") from None
+    from oncelog.cli.measure import quick
     from oncelog.cli.stories import STORIES
 
     if results is None and ROOT_RESULTS.is_dir():
         results = ROOT_RESULTS
     door = open_door(listen.host, listen.port, token)
-    page = Page(inspector, door.access, bootstrap=bootstrap, results=results, stories=STORIES)
+    page = Page(inspector, door.access, bootstrap=bootstrap, results=results, stories=STORIES, measure=quick)
     printer = Printer(as_json=False)
     printer.line(f"oncelog page on {door.url} token {door.access.token}")
     printer.flush()

@@ -245,6 +245,13 @@ class SideDoor:
         answer = self._ask(())
         return None if answer is None else {each.name: each for each in answer.times}
 
+    def uncommitted_readers(self) -> set[tuple[str | None, str]] | None:
+        """Client id and host of everybody who fetched at read_uncommitted since the broker started."""
+        answer = self._ask(())
+        if answer is None:
+            return None
+        return {(each.client_id, each.client_host) for each in answer.uncommitted_readers}
+
     def trace(self, transactional_id: str, after: int = -1) -> DescribeTraceResponse | None:
         """The last requests of an id, from the one after number `after` on."""
         request = DescribeTraceRequest(transactional_id=transactional_id, after=after)
@@ -254,7 +261,7 @@ class SideDoor:
         if self._is_there is False:
             return None
         request = DescribeOncelogRequest(transactional_ids=list(transactional_ids))
-        answer = self._send(request, DescribeOncelogResponse, 1)
+        answer = self._send(request, DescribeOncelogResponse, 2)
         self._is_there = answer is not None
         return answer
 

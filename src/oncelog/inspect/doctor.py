@@ -9,9 +9,11 @@ from typing import Final
 from oncelog.client.admin import Admin, Setting
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
-from oncelog.inspect import ask, views
+from oncelog.inspect import ask, replay, trace, views
 from oncelog.inspect.ask import Described, SideDoor
-from oncelog.model import TRANSACTION_STATE
+from oncelog.inspect.counted import quantile_ns
+from oncelog.model import TRANSACTION_STATE, TopicPartition
+from oncelog.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 FINE: Final = "fine"
 NOTICE: Final = "notice"
@@ -19,6 +21,15 @@ BAD: Final = "bad"
 SKIPPED: Final = "skipped"
 LONG_TIMEOUT_MS: Final = 300_000
 FEW_RECORDS: Final = 5
+FEW_TRANSACTIONS: Final = 3  # below this nothing is said of their size
+TRACED_IDS: Final = 50  # whose requests are looked at
+REPLAYED_IDS: Final = 5  # where only the logs tell
+REPLAYED_EACH: Final = 3
+FIRST_NEW_END_TXN: Final = 5
+NEW_PROTOCOL: Final = 2
+SLOW_SYNC_MS: Final = 200
+HOUR_MS: Final = 3_600_000
+LATE_COPIES: Final = "txn.late_copies_refused"
 MANY_SIBLINGS: Final = 20
 DAY_MS: Final = 86_400_000
 
@@ -46,14 +57,16 @@ def examine(cluster: Cluster, *, now_ms: int) -> list[Finding]:
     settings = {each.name: each for each in Admin(cluster).broker_settings(node_id)}
     listed = ask.list_transactions(cluster)
     described = ask.describe_listed(cluster, listed)
+    seen = _seen(cluster, door, [each.transactional_id for each in listed if each.state != "Empty"])
     checks = (
         ("stuck readers", lambda: _stuck(cluster, door, now_ms)),
         ("transactional ids", lambda: _names(sorted(described))),
         ("transaction timeouts", lambda: _timeouts(described.values(), settings)),
-        ("size of transactions", lambda: _sizes(door)),
-        ("tombstones of the state log", lambda: _tombstones(cluster)),
-        ("groups on transactional topics", lambda: _readers(cluster, described.values())),
-        ("old-protocol clients", lambda: _protocols(door)),
+        ("size of transactions", lambda: _sizes(seen)),
+        ("tombstones", lambda: _tombstones(cluster)),
+        ("isolation of groups", lambda: _readers(cluster, door)),
+        ("old-protocol clients", lambda: _protocols(seen, door)),
+        ("disk", lambda: _disk(cluster, door)),
     )
     found: list[Finding] = []
     for name, check in checks:
@@ -120,83 +133,168 @@ def _timeouts(described: Iterable[Described], settings: Mapping[str, Setting]) -
     )
 
 
-def _sizes(door: SideDoor) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What some transactional ids did lately, from the broker's ring or from the logs."""
+
+    ids: int
+    transactions: int
+    records: int
+    old: tuple[str, ...]  # who ended a transaction by the protocol before KIP-890
+
+
+def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
+    """Of at most so many ids as can be asked in a moment."""
+    ids = transactions = records = 0
+    old: dict[str, None] = {}
+    for name in names[: TRACED_IDS if door.is_there else REPLAYED_IDS]:
+        kept = [event for _, event in trace.requests(cluster, door, name) or ()]
+        ended = [each for each in kept if each.name == "EndTxn" and each.error == "NONE"]
+        if ended:
+            last = max(each.at_us for each in ended)
+            transactions += len(ended)
+            written = [each for each in kept if each.name == "Produce" and each.at_us <= last]
+            old |= {
+                f"{each.client_id or '?'} at {(each.address or '').rpartition(':')[0]} (EndTxn v{each.version})": None
+                for each in ended
+                if (each.version or 0) < FIRST_NEW_END_TXN
+            }
+        else:
+            past = [
+                each
+                for each in replay.transactions(name, replay.history(cluster, name))
+                if each.ended_ms is not None
+            ][-REPLAYED_EACH:]
+            transactions += len(past)
+            written = [one for each in past for one in replay.events(cluster, each) if one.name == "Produce"]
+            if past and past[-1].states[-1].client_version < NEW_PROTOCOL:
+                old[f"the client of {name}"] = None
+        ids += 1
+        records += sum(one.count or 0 for each in written if each.error == "NONE" for one in each.touched)
+    return Seen(ids, transactions, records, tuple(old))
+
+
+def _sizes(seen: Seen) -> Finding:
     why = "each transaction costs a few requests, state records and one marker a partition: with few records they dominate"
-    counters = door.counters()
-    if counters is None:
-        return Finding("size of transactions", SKIPPED, "needs oncelog broker", why, "")
-    ended = counters.get("txn.completed", 0) or sum(
-        value
-        for name, value in counters.items()
-        if name.startswith("txn.complete") and name.endswith("count")
-    )
-    records = counters.get("produce.transactional_records", 0)
-    if not ended or not records:
-        return Finding("size of transactions", SKIPPED, "no transaction was counted yet", why, "")
-    mean = records / ended
-    verdict = NOTICE if mean < FEW_RECORDS else FINE
-    return Finding(
-        "size of transactions", verdict, f"{mean:.1f} records on average", why, "commit less often"
-    )
+    if seen.transactions < FEW_TRANSACTIONS:
+        return Finding(
+            "size of transactions", FINE, f"{seen.transactions} seen lately, too few to tell", why, ""
+        )
+    mean = seen.records / seen.transactions
+    text = f"{mean:.1f} records on average in {seen.transactions} transactions of {seen.ids} ids"
+    if mean >= FEW_RECORDS:
+        return Finding("size of transactions", FINE, text, why, "")
+    return Finding("size of transactions", NOTICE, text, why, "commit less often: more records in each")
 
 
 def _tombstones(cluster: Cluster) -> Finding:
+    """Of the state log and of every compacted topic."""
     why = (
-        "a tombstone that is cleaned before every copy of the log was compacted lets an expired id come back"
+        "a reader, or a copy of the log, that is away for longer than delete.retention.ms never sees that a key was "
+        "deleted: it keeps the old value, and an expired transactional id comes back"
     )
-    settings = {each.name: each.value for each in Admin(cluster).topic_settings(TRANSACTION_STATE)}
-    kept = settings.get("delete.retention.ms")
-    if kept is None or not kept.isdecimal():
-        return Finding("tombstones of the state log", SKIPPED, "delete.retention.ms is not told", why, "")
-    verdict = NOTICE if int(kept) < DAY_MS else FINE
-    do = "leave delete.retention.ms of __transaction_state at a day or more"
-    return Finding(
-        "tombstones of the state log",
-        verdict,
-        f"delete.retention.ms is {kept}",
-        why,
-        do if verdict != FINE else "",
-    )
-
-
-def _readers(cluster: Cluster, described: Iterable[Described]) -> Finding:
-    """Which groups read topics that transactions write. What isolation they use, only they know."""
-    why = "at read_uncommitted a reader sees aborted records; no broker knows which isolation a group uses"
-    topics = {each.topic for row in described for each in row.partitions}
     admin = Admin(cluster)
-    found: set[str] = set()
+    short: list[str] = []
+    looked_at = 0
+    for topic in cluster.topics():
+        if topic.is_internal and topic.name != TRANSACTION_STATE:
+            continue
+        settings = {each.name: each.value for each in admin.topic_settings(topic.name)}
+        kept = settings.get("delete.retention.ms")
+        if "compact" not in (settings.get("cleanup.policy") or "") or kept is None:
+            continue
+        looked_at += 1
+        if kept.isdecimal() and int(kept) < (DAY_MS if topic.is_internal else HOUR_MS):
+            short.append(f"{topic.name} {kept} ms")
+    if not short:
+        return Finding("tombstones", FINE, f"{looked_at} compacted topics keep theirs for long", why, "")
+    do = "set delete.retention.ms above the longest time that a reader may be away; the default is a day"
+    return Finding("tombstones", NOTICE, ", ".join(short[:5]), why, do)
+
+
+def _readers(cluster: Cluster, door: SideDoor) -> Finding:
+    """Groups that read what transactions wrote, at read_uncommitted. Only fetches tell their isolation, and only oncelog looks."""
+    why = "at read_uncommitted a reader gets aborted records, and records of transactions that may still be aborted"
+    uncommitted = door.uncommitted_readers()
+    admin = Admin(cluster)
+    on_transactions: list[str] = []
+    found: list[str] = []
+    known: dict[TopicPartition, bool] = {}
     for listing in admin.list_groups():
         try:
-            offsets = admin.group_offsets(listing.group)
+            offsets, members = admin.group_offsets(listing.group), admin.describe_group(listing.group).members
         except ClientFault:
             continue
-        if any(each.topic in topics for each in offsets):
-            found.add(listing.group)
-    if not found:
-        return Finding(
-            "groups on transactional topics", FINE, "none reads a partition of an open transaction", why, ""
-        )
-    return Finding(
-        "groups on transactional topics",
-        NOTICE,
-        ", ".join(sorted(found)[:10]),
-        why,
-        "check that isolation.level=read_committed is set in each (librdkafka's default, not Java's)",
-    )
+        places = {*offsets, *(each for member in members for each in member.assignment)}
+        if not any(_is_transactional(cluster, each, known) for each in sorted(places)):
+            continue
+        on_transactions.append(listing.group)
+        found += [
+            f"{listing.group} ({each.client_id} at {each.host.lstrip('/')})"
+            for each in members
+            if uncommitted is not None and (each.client_id, each.host.lstrip("/")) in uncommitted
+        ]
+    if found:
+        do = "set isolation.level=read_committed in each (librdkafka's default, not that of Java's consumer)"
+        return Finding("isolation of groups", NOTICE, ", ".join(found[:10]), why, do)
+    if uncommitted is None and on_transactions:
+        shown = f"needs oncelog broker; these read what transactions wrote: {', '.join(on_transactions[:10])}"
+        return Finding("isolation of groups", SKIPPED, shown, why, "")
+    shown = f"{len(on_transactions)} groups read what transactions wrote, none at read_uncommitted"
+    return Finding("isolation of groups", FINE, shown, why, "")
 
 
-def _protocols(door: SideDoor) -> Finding:
+def _is_transactional(cluster: Cluster, where: TopicPartition, known: dict[TopicPartition, bool]) -> bool:
+    """Whether a transaction writes there, or did: then its coordinator's epoch stands beside the producer."""
+    if where not in known:
+        try:
+            producers = ask.describe_producers(cluster, [where])[where]
+            known[where] = any(each.start_offset >= 0 or each.coordinator_epoch >= 0 for each in producers)
+        except ClientFault:
+            cluster.forget(where.topic)
+            known[where] = False
+    return known[where]
+
+
+def _protocols(seen: Seen, door: SideDoor) -> Finding:
     why = "with the protocol before KIP-890 a late copy of EndTxn can end the next transaction (KAFKA-17754)"
-    counters = door.counters()
-    if counters is None:
-        return Finding("old-protocol clients", SKIPPED, "needs oncelog broker", why, "")
-    refused = counters.get("txn.late_copies_refused", 0)
-    old = counters.get("rpc.EndTxn.old_protocol", 0)
-    text = f"{old} EndTxn below version 5, {refused} late copies refused"
-    return Finding(
-        "old-protocol clients",
-        NOTICE if refused else FINE,
-        text,
-        why,
-        "oncelog refuses such copies; update clients where one can",
+    refused = (door.counters() or {}).get(LATE_COPIES, 0)
+    late = f", {refused} late copies refused" if refused else ""
+    if not seen.old:
+        return Finding(
+            "old-protocol clients", NOTICE if refused else FINE, f"none of {seen.ids} ids{late}", why, ""
+        )
+    do = "update the clients; " + (
+        "oncelog refuses late copies where it can tell them"
+        if door.is_there
+        else "until then keep request timeouts short"
     )
+    return Finding("old-protocol clients", NOTICE, ", ".join(seen.old[:5]) + late, why, do)
+
+
+def _disk(cluster: Cluster, door: SideDoor) -> Finding:
+    why = "a full disk stops every write, and each commit waits for a sync"
+    found: list[str] = []
+    verdict = FINE
+    for node_id in cluster.nodes():
+        answer = cluster.node(node_id).send(DescribeLogDirsRequest(topics=[]), DescribeLogDirsResponse)
+        for each in answer.results:
+            if each.total_bytes > 0:
+                share = each.usable_bytes / each.total_bytes
+                verdict = disk_verdict(share) if disk_verdict(share) != FINE else verdict
+                found.append(f"broker {node_id}: {share:.0%} of the disk is free")
+    sync = (door.times() or {}).get("log.sync")
+    if sync is not None and sum(sync.counts):
+        slow_ms = quantile_ns(sync, 0.99) / 1e6
+        found.append(f"p99 of a sync {slow_ms:.1f} ms")
+        verdict = NOTICE if verdict == FINE and slow_ms > SLOW_SYNC_MS else verdict
+    if not found:
+        return Finding("disk", SKIPPED, "not told by this broker", why, "")
+    return Finding(
+        "disk", verdict, ", ".join(found), why, "" if verdict == FINE else "make room, or move the data"
+    )
+
+
+def disk_verdict(free: float) -> str:
+    """By the share of the disk that is free."""
+    return BAD if free < 0.02 else NOTICE if free < 0.1 else FINE

@@ -40,6 +40,7 @@ class StateRecord:
     timeout_ms: int
     partitions: tuple[TopicPartition, ...]
     start_ms: int
+    client_version: int  # 2: a client of KIP-890's protocol; 0 is any older one
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def state_record(offset: int, timestamp: int, value: bytes | memoryview | None) 
     """A record of the state log, decoded."""
     stored = None if value is None else decode_value(bytes(value))
     if stored is None:
-        return StateRecord(offset, timestamp, None, -1, -1, 0, (), -1)
+        return StateRecord(offset, timestamp, None, -1, -1, 0, (), -1, 0)
     return StateRecord(
         offset=offset,
         at_ms=stored.last_update_timestamp if stored.last_update_timestamp >= 0 else timestamp,
@@ -102,6 +103,7 @@ def state_record(offset: int, timestamp: int, value: bytes | memoryview | None) 
             )
         ),
         start_ms=stored.start_timestamp,
+        client_version=stored.client_transaction_version,
     )
 
 

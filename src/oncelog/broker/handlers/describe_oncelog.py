@@ -1,6 +1,7 @@
-"""DescribeOncelog (key 1000), v0-v1. Our own side door, not listed in ApiVersions.
+"""DescribeOncelog (key 1000), v0-v2. Our own side door, not listed in ApiVersions.
 
 v1  times in full: bucket n of `counts` holds those below 2**n nanoseconds that are in no bucket before
+v2  clients that fetched at read_uncommitted since the start
 
 Why the epoch of each named transactional id was last bumped, by whom and when; and all counters and times of the broker.
 Kafka keeps neither. Causes are kept in the log beside the state (docs/decisions/0016): a restart loses none.
@@ -17,10 +18,11 @@ from oncelog.protocol.messages.describe_oncelog import (
     DescribeOncelogResponse,
     EpochBump,
     Times,
+    UncommittedReader,
 )
 
 KEY: Final = 1000
-VERSIONS: Final = (0, 1)
+VERSIONS: Final = (0, 2)
 
 
 async def handle(request: DescribeOncelogRequest, _: Context, broker: Runtime) -> DescribeOncelogResponse:
@@ -47,5 +49,9 @@ async def handle(request: DescribeOncelogRequest, _: Context, broker: Runtime) -
         times=[
             Times(name=name, sum_ns=each.sum_ns, max_ns=each.max_ns, counts=each.counts)
             for name, each in sorted(found.times.items())
+        ],
+        uncommitted_readers=[
+            UncommittedReader(client_id=client_id, client_host=host)
+            for client_id, host in broker.uncommitted_readers.all()
         ],
     )

@@ -40,6 +40,8 @@ async def handle(request: FetchRequest, context: Context, broker: Runtime) -> Fe
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     isolation = Isolation.READ_COMMITTED if request.isolation_level == 1 else Isolation.READ_UNCOMMITTED
+    if isolation is Isolation.READ_UNCOMMITTED:
+        broker.uncommitted_readers.note(context)
     found = [_find(each, broker) for each in plan.wanted]
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
     reads = await _read_all(plan.wanted, found, isolation, max_bytes)

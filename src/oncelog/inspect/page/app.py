@@ -127,12 +127,15 @@ class Page:
         bootstrap: str,
         results: Path | None = None,
         stories: Sequence[Story] = (),
+        measure: Callable[[], Sequence[Mapping[str, str]]] | None = None,
     ) -> None:
         self._inspector = inspector
         self._access = access
         self._bootstrap = bootstrap
         self._results = results
         self._stories = {each.key: each for each in stories}
+        self._measure = measure
+        self._measuring = asyncio.Lock()
 
     def app(self) -> Starlette:
         return Starlette(
@@ -145,7 +148,7 @@ class Page:
                 Route("/partition/{topic}/{partition:int}", self._screen(self._partition)),
                 Route("/groups", self._screen(self._groups)),
                 Route("/spark", self._screen(self._spark)),
-                Route("/cost", self._screen(self._cost)),
+                Route("/cost", self._screen(self._cost), methods=["GET", "POST"]),
                 Route("/learn", self._screen(self._learn), methods=["GET", "POST"]),
                 Route("/explain/{error:path}", self._screen(self._explain)),
                 Route("/abort", self._screen(self._abort), methods=["GET", "POST"]),
@@ -238,9 +241,15 @@ class Page:
             "spark", "Spark queries", "oncelog txn replay TRANSACTIONAL_ID --all", screens.spark(found)
         )
 
-    async def _cost(self, _: Request) -> "Screen":
-        body = await run_in_threadpool(screens.cost, self._results)
-        return Screen("cost", "The cost of exactly-once", "make bench", body, live=False)
+    async def _cost(self, request: Request) -> "Screen":
+        measured: Sequence[Mapping[str, str]] | None = None
+        if request.method == "POST" and self._measure is not None:
+            async with self._measuring:  # one at a time: two would measure each other
+                measured = await run_in_threadpool(self._measure)
+        body = await run_in_threadpool(
+            lambda: screens.cost(self._results, measured, can_measure=self._measure is not None)
+        )
+        return Screen("cost", "The cost of exactly-once", "oncelog bench eos", body, live=False)
 
     async def _learn(self, request: Request) -> "Screen":
         told: Timeline | None = None

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from oncelog.inspect.abort import Plan
 from oncelog.inspect.annotate import Piece
@@ -490,28 +490,71 @@ def _query(query: SparkQuery) -> Safe:
     )
 
 
-def cost(results: Path | None) -> Safe:
-    """The measured tables, from the raw files of `make bench`."""
-    if results is None or not results.is_dir():
-        return el(
-            "p", "No measurement was given: start with --results DIR, made by make bench.", class_="empty"
+def cost(results: Path | None, measured: Sequence[Mapping[str, str]] | None, *, can_measure: bool) -> Safe:
+    """The measured tables, from the raw files of `oncelog bench eos` and `make bench`; and a quick look at this machine."""
+    parts: list[Child] = []
+    if can_measure:
+        parts.append(
+            el(
+                "form",
+                el("button", "Measure here"),
+                el("span", "a few seconds of load on a broker of its own: a look, not a measurement"),
+                method="post",
+                action="/cost",
+                class_="story",
+            )
         )
-    sections: list[Safe] = []
-    for file in sorted(results.glob("*.json")):
-        try:
-            found: Any = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError:
-            continue
-        sections.append(join(el("h2", file.stem), _cost_table(found)))
-    return join(*sections) if sections else el("p", "The directory holds no results.", class_="empty")
+    if measured is not None:
+        parts += [el("h2", "Just now, on this machine"), _rows_table(measured)]
+    files = (
+        []
+        if results is None
+        else [results]
+        if results.is_file()
+        else sorted(results.glob("*.json"), key=_eos_first)
+    )
+    kept = [section for file in files if (section := _kept(file)) is not None]
+    if not kept:
+        text = "No measurement is kept here: oncelog bench eos --out DIR makes one, --results DIR shows it."
+        parts.append(el("p", text, class_="empty"))
+    return join(*parts, *kept)
 
 
-def _cost_table(found: Any) -> Safe:
-    rows: Any = found.get("table") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]  # JSON
-    if not isinstance(rows, list) or not rows or not all(isinstance(each, Mapping) for each in rows):  # pyright: ignore[reportUnknownVariableType]  # JSON
-        return el("pre", json.dumps(found, indent=1)[:4000])
-    head: list[str] = list(rows[0])  # pyright: ignore[reportUnknownArgumentType]  # JSON
-    return table(head, [[str(each.get(name, "")) for name in head] for each in rows], empty="")  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType, reportUnknownVariableType]  # JSON
+def _eos_first(file: Path) -> tuple[bool, str]:
+    return not file.name.startswith("eos"), file.name
+
+
+def _kept(file: Path) -> Safe | None:
+    """One file of results: its table and where it was measured; a file of another form is left folded."""
+    try:
+        found: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    fields = cast(dict[str, Any], found)
+    rows: Any = fields.get("table")
+    if (
+        not isinstance(rows, list)
+        or not rows
+        or not all(isinstance(each, Mapping) for each in cast(list[Any], rows))
+    ):
+        shown = el("pre", json.dumps(fields, indent=1)[:4000])
+        return el("details", el("summary", file.stem), shown, id=f"results-{file.stem}")
+    told: dict[str, Any] = {**cast(dict[str, Any], fields.get("machine") or {})}
+    told |= {name: fields[name] for name in ("rounds", "seconds") if name in fields}
+    circumstances = [f"{name.replace('_', ' ')}: {value}" for name, value in told.items()]
+    return join(
+        el("h2", file.stem),
+        _rows_table(cast(list[Mapping[str, str]], rows)),
+        el("p", "; ".join(circumstances), class_="empty") if circumstances else None,
+    )
+
+
+def _rows_table(rows: Sequence[Mapping[str, str]]) -> Safe:
+    head = list(dict.fromkeys(name for each in rows for name in each))
+    shown = [[str(each.get(name, "")).replace("**", "") for name in head] for each in rows]
+    return table(head, shown, empty="Nothing was measured.")
 
 
 def learn(

@@ -1,4 +1,4 @@
-"""DescribeOncelog (key 1000), versions 0-1. Generated from definitions/describe_oncelog.txt by oncelog.protocol.generate: do not edit."""
+"""DescribeOncelog (key 1000), versions 0-2. Generated from definitions/describe_oncelog.txt by oncelog.protocol.generate: do not edit."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _u_qB = Layout(">qB").unpack_from
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
 class DescribeOncelogRequest(Message):
-    """DescribeOncelogRequest, versions 0-1."""
+    """DescribeOncelogRequest, versions 0-2."""
 
     transactional_ids: list[str]
 
@@ -56,20 +56,20 @@ class DescribeOncelogRequest(Message):
 
     @staticmethod
     def decode(data: BytesLike, version: int, at: int = 0) -> DescribeOncelogRequest:
-        if 0 <= version <= 1:
-            return _read_describe_oncelog_request_0_1(data, version, at)
-        raise MalformedMessage(unsupported('DescribeOncelogRequest', '0-1', version))
+        if 0 <= version <= 2:
+            return _read_describe_oncelog_request_0_2(data, version, at)
+        raise MalformedMessage(unsupported('DescribeOncelogRequest', '0-2', version))
 
     def write(self, out: bytearray, version: int) -> None:
         try:
-            if 0 <= version <= 1:
-                return _write_describe_oncelog_request_0_1(self, out, version)
+            if 0 <= version <= 2:
+                return _write_describe_oncelog_request_0_2(self, out, version)
         except WRITE_FAULTS as why:
             raise unwritable('DescribeOncelogRequest', version, why) from why
-        raise UnwritableMessage(unsupported('DescribeOncelogRequest', '0-1', version))
+        raise UnwritableMessage(unsupported('DescribeOncelogRequest', '0-2', version))
 
 
-def _read_describe_oncelog_request_0_1(data: BytesLike, version: int, pos: int) -> DescribeOncelogRequest:
+def _read_describe_oncelog_request_0_2(data: BytesLike, version: int, pos: int) -> DescribeOncelogRequest:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
@@ -109,7 +109,7 @@ def _read_describe_oncelog_request_0_1(data: BytesLike, version: int, pos: int) 
     return m
 
 
-def _write_describe_oncelog_request_0_1(m: DescribeOncelogRequest, out: bytearray, version: int) -> None:
+def _write_describe_oncelog_request_0_2(m: DescribeOncelogRequest, out: bytearray, version: int) -> None:
     n = len(m.transactional_ids) + 1
     if n < 128:
         out.append(n)
@@ -196,14 +196,31 @@ class Times(Struct):
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
+class UncommittedReader(Struct):
+    """Part of DescribeOncelogResponse."""
+
+    client_id: str | None
+    client_host: str
+
+    def __init__(
+        self,
+        client_id: str | None = None,
+        client_host: str = "",
+    ) -> None:
+        self.client_id = client_id
+        self.client_host = client_host
+
+
+@dataclass(slots=True, init=False, repr=False, eq=False)
 class DescribeOncelogResponse(Message):
-    """DescribeOncelogResponse, versions 0-1."""
+    """DescribeOncelogResponse, versions 0-2."""
 
     throttle_time_ms: int
     error_code: int
     bumps: list[EpochBump]
     counters: list[Counter]
     times: list[Times]
+    uncommitted_readers: list[UncommittedReader]
 
     def __init__(
         self,
@@ -212,29 +229,31 @@ class DescribeOncelogResponse(Message):
         bumps: list[EpochBump] = ABSENT,
         counters: list[Counter] = ABSENT,
         times: list[Times] = ABSENT,
+        uncommitted_readers: list[UncommittedReader] = ABSENT,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.error_code = error_code
         self.bumps = [] if bumps is ABSENT else bumps
         self.counters = [] if counters is ABSENT else counters
         self.times = [] if times is ABSENT else times
+        self.uncommitted_readers = [] if uncommitted_readers is ABSENT else uncommitted_readers
 
     @staticmethod
     def decode(data: BytesLike, version: int, at: int = 0) -> DescribeOncelogResponse:
-        if 0 <= version <= 1:
-            return _read_describe_oncelog_response_0_1(data, version, at)
-        raise MalformedMessage(unsupported('DescribeOncelogResponse', '0-1', version))
+        if 0 <= version <= 2:
+            return _read_describe_oncelog_response_0_2(data, version, at)
+        raise MalformedMessage(unsupported('DescribeOncelogResponse', '0-2', version))
 
     def write(self, out: bytearray, version: int) -> None:
         try:
-            if 0 <= version <= 1:
-                return _write_describe_oncelog_response_0_1(self, out, version)
+            if 0 <= version <= 2:
+                return _write_describe_oncelog_response_0_2(self, out, version)
         except WRITE_FAULTS as why:
             raise unwritable('DescribeOncelogResponse', version, why) from why
-        raise UnwritableMessage(unsupported('DescribeOncelogResponse', '0-1', version))
+        raise UnwritableMessage(unsupported('DescribeOncelogResponse', '0-2', version))
 
 
-def _read_describe_oncelog_response_0_1(data: BytesLike, version: int, pos: int) -> DescribeOncelogResponse:
+def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int) -> DescribeOncelogResponse:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
@@ -379,6 +398,52 @@ def _read_describe_oncelog_response_0_1(data: BytesLike, version: int, pos: int)
                 list3.append(e1)
         else:
             m.times = []
+        if version >= 2:
+            n = buf[pos]
+            pos += 1
+            if n > 127:
+                n, pos = more_varint(buf, pos, n)
+            if not n:
+                raise null_found('DescribeOncelogResponse.uncommitted_readers', version, pos)
+            n -= 1
+            if n * 3 > size - pos:
+                raise too_many('DescribeOncelogResponse.uncommitted_readers', version, pos, n, size)
+            list4: list[UncommittedReader] = []
+            m.uncommitted_readers = list4
+            for _ in range(n):
+                e1 = new(UncommittedReader)
+                if version >= 2:
+                    n = buf[pos]
+                    pos += 1
+                    if n > 127:
+                        n, pos = more_string_length(buf, pos, n)
+                    if not n:
+                        e1.client_id = None
+                    else:
+                        end = pos + n - 1
+                        e1.client_id = buf[pos:end].decode()
+                        pos = end
+                else:
+                    e1.client_id = None
+                if version >= 2:
+                    n = buf[pos]
+                    pos += 1
+                    if n > 127:
+                        n, pos = more_string_length(buf, pos, n)
+                    if not n:
+                        raise null_found('DescribeOncelogResponse.uncommitted_readers.client_host', version, pos)
+                    end = pos + n - 1
+                    e1.client_host = buf[pos:end].decode()
+                    pos = end
+                else:
+                    e1.client_host = ""
+                n = buf[pos]
+                pos += 1
+                if n:
+                    pos = skip_tags(buf, pos, size, n)
+                list4.append(e1)
+        else:
+            m.uncommitted_readers = []
         n = buf[pos]
         pos += 1
         if n:
@@ -392,7 +457,7 @@ def _read_describe_oncelog_response_0_1(data: BytesLike, version: int, pos: int)
     return m
 
 
-def _write_describe_oncelog_response_0_1(m: DescribeOncelogResponse, out: bytearray, version: int) -> None:
+def _write_describe_oncelog_response_0_2(m: DescribeOncelogResponse, out: bytearray, version: int) -> None:
     out += _p_ih(m.throttle_time_ms, m.error_code)
     n = len(m.bumps) + 1
     if n < 128:
@@ -477,5 +542,32 @@ def _write_describe_oncelog_response_0_1(m: DescribeOncelogResponse, out: bytear
                 else:
                     out += varint(n)
                 out += pack(f'>{len(e1.counts)}q', *e1.counts)
+            out.append(0)
+    if version >= 2:
+        n = len(m.uncommitted_readers) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += varint(n)
+        for e1 in m.uncommitted_readers:
+            if version >= 2:
+                if e1.client_id is None:
+                    out.append(0)
+                else:
+                    text = e1.client_id.encode()
+                    n = len(text) + 1
+                    if n < 128:
+                        out.append(n)
+                    else:
+                        out += string_length(n)
+                    out += text
+            if version >= 2:
+                text = e1.client_host.encode()
+                n = len(text) + 1
+                if n < 128:
+                    out.append(n)
+                else:
+                    out += string_length(n)
+                out += text
             out.append(0)
     out.append(0)

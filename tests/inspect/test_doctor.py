@@ -1,0 +1,167 @@
+"""`oncelog doctor`: silent on a healthy cluster, and each of its checks seen firing on a sick one; ORACLE=1 asks Apache Kafka too."""
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer
+
+import oncelog
+from oncelog.cli.main import main
+from oncelog.client.admin import Admin
+from oncelog.client.batch_writer import BatchWriter
+from oncelog.client.cluster import Cluster
+from oncelog.client.transactional import TransactionalId
+from oncelog.inspect import doctor
+from oncelog.model import TRANSACTION_STATE, TopicPartition
+from oncelog.record.batch import NewRecord, build_batch
+from tests.clients import transactional
+from tests.conformance import targets
+from tests.inspect.stage import SETTINGS, Stage
+from tests.toolchains import Missing, leave_out
+
+OUT = TopicPartition("doctored", 0)
+
+
+@pytest.fixture(params=targets.chosen())
+def stage(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Iterator[Stage]:
+    """A broker for each test: what one of them leaves behind would make the other's cluster sick."""
+    try:
+        with targets.run(request.param, SETTINGS) as bootstrap:
+            main(["topics", "new", OUT.topic, "--bootstrap", bootstrap])
+            yield Stage(request.param, bootstrap, capsys)
+    except Missing as why:
+        leave_out(f"the doctor on {request.param}", why)
+
+
+def found(stage: Stage) -> dict[str, Any]:
+    return {each["check"]: each for each in stage.json("doctor")}
+
+
+@contextmanager
+def reading(bootstrap: str, group: str, isolation: str) -> Generator[Consumer]:
+    """A member of a group that has fetched."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "client.id": f"{group}-1",
+            "isolation.level": isolation,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    reader.subscribe([OUT.topic])
+    try:
+        deadline = time.monotonic() + 30
+        while reader.poll(1) is None:
+            assert time.monotonic() < deadline, "wanted a record, found none"
+        yield reader
+    finally:
+        reader.close()
+
+
+def write(cluster: Cluster, own: TransactionalId, records: int, times: int) -> None:
+    producer = own.init()
+    for _ in range(times):
+        batch = build_batch(
+            [NewRecord(None, b"refund", time.time_ns() // 1_000_000, [])] * records,
+            producer_id=producer.id,
+            producer_epoch=producer.epoch,
+            base_sequence=0,
+            transactional=True,
+        )
+        own.add_partitions(producer, [OUT])
+        with BatchWriter(cluster, own.name, producer, protocol=own.protocol) as writer:
+            writer.write(OUT, batch)
+            writer.flush()
+        producer = own.end(producer, commit=True)
+
+
+def test_a_healthy_cluster_is_left_in_peace(stage: Stage) -> None:
+    """Named ids, ten records a transaction, KIP-890's protocol, a group at read_committed."""
+    with Cluster(stage.bootstrap, client_id="settle", timeout_ms=20_000) as cluster:
+        Admin(cluster).create_topic("prices", configs={"cleanup.policy": "compact"})
+        for number in range(3):
+            write(cluster, TransactionalId(cluster, f"refunds-{number}", timeout_ms=60_000), 10, 3)
+        with reading(stage.bootstrap, "loader", "read_committed"):
+            rows = found(stage)
+    assert len(rows) == 8
+    troubles = {
+        each["check"]: each["found"] for each in rows.values() if each["verdict"] not in ("fine", "skipped")
+    }
+    assert troubles == {}
+    skipped = {each["check"] for each in rows.values() if each["verdict"] == "skipped"}
+    assert skipped == (set() if stage.is_oncelog else {"isolation of groups"})
+    assert "10.0 records on average" in rows["size of transactions"]["found"]
+    assert stage.run("doctor").code == 0
+
+
+def test_a_sick_cluster_is_told_what_and_why(stage: Stage) -> None:
+    """Ids of a process each, one record a transaction, old clients, a long timeout, a reader of everything, lost tombstones."""
+    with Cluster(stage.bootstrap, timeout_ms=20_000) as cluster:
+        for number in range(3):
+            name = f"job-6f1c2b7e-0000-4000-8000-00000000000{number}"
+            producer = transactional(stage.bootstrap, name, {"client.id": "old-timer"})
+            producer.begin_transaction()
+            producer.produce(OUT.topic, b"x")
+            producer.commit_transaction(20)
+        slow = transactional(stage.bootstrap, "nightly", {"transaction.timeout.ms": 600_000})
+        slow.begin_transaction()
+        slow.produce(OUT.topic, b"x")
+        slow.flush(10)
+        admin = Admin(cluster)
+        admin.create_topic("prices", configs={"cleanup.policy": "compact", "delete.retention.ms": "1000"})
+        admin.set_topic_settings(TRANSACTION_STATE, {"delete.retention.ms": "60000"})
+        with reading(stage.bootstrap, "peeking", "read_uncommitted"):
+            rows = found(stage)
+    noticed = {each["check"] for each in rows.values() if each["verdict"] == "notice"}
+    wanted = {
+        "stuck readers",
+        "transactional ids",
+        "transaction timeouts",
+        "size of transactions",
+        "tombstones",
+        "isolation of groups",
+        "old-protocol clients",
+    }
+    assert noticed == (wanted if stage.is_oncelog else wanted - {"isolation of groups"})
+    assert rows["transactional ids"]["found"].startswith("job-* x 3")
+    assert "nightly 600000 ms" in rows["transaction timeouts"]["found"]
+    assert rows["size of transactions"]["found"].startswith("1.0 records")
+    assert {"prices 1000 ms", f"{TRANSACTION_STATE} 60000 ms"} == set(rows["tombstones"]["found"].split(", "))
+    assert "peeking" in rows["isolation of groups"]["found"]
+    if stage.is_oncelog:
+        assert rows["isolation of groups"]["found"] == "peeking (peeking-1 at 127.0.0.1)"
+        assert "old-timer at 127.0.0.1 (EndTxn v" in rows["old-protocol clients"]["found"]
+    assert all(each["why"] for each in rows.values())
+    assert all(rows[check]["do"] for check in noticed)
+    slow.abort_transaction(20)
+
+
+def test_ids_that_pile_up_are_bad_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    with oncelog.Broker() as broker:
+        with Cluster(broker.bootstrap) as cluster:
+            for number in range(20):
+                TransactionalId(cluster, f"job-{number:032x}", timeout_ms=60_000).init()
+        stage = Stage("oncelog", broker.bootstrap, capsys)
+        assert found(stage)["transactional ids"]["verdict"] == "bad"
+        assert stage.run("doctor").code == 1
+
+
+def test_a_timeout_above_a_maximum_that_was_lowered_is_bad(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with oncelog.Broker(data_dir=str(tmp_path)) as broker:
+        transactional(broker.bootstrap, "patient", {"transaction.timeout.ms": 200_000})
+    with oncelog.Broker(data_dir=str(tmp_path), settings={"transaction.max.timeout.ms": 100_000}) as broker:
+        row = found(Stage("oncelog", broker.bootstrap, capsys))["transaction timeouts"]
+    assert (row["verdict"], "patient 200000 ms" in row["found"]) == ("bad", True)
+
+
+@pytest.mark.parametrize(("free", "verdict"), [(0.5, "fine"), (0.09, "notice"), (0.01, "bad")])
+def test_a_disk_that_fills_up(free: float, verdict: str) -> None:
+    assert doctor.disk_verdict(free) == verdict
