@@ -204,3 +204,13 @@ def test_cells_that_are_measured_again_take_their_place() -> None:
     assert found["troubles"] == ["a, x: no"]
     with pytest.raises(CannotMeasure, match=r"seconds: the file has 1.0, this run 2.0"):
         report.merged(old, {**new, "seconds": 2.0})
+
+
+def test_an_interrupted_measurement_keeps_what_it_has() -> None:
+    def tell(line: str) -> None:
+        if line.startswith("[##########....") and "acks=1" in line:  # the second of four steps, round 1
+            raise KeyboardInterrupt
+
+    found = eos.measure([OncelogSide()], rounds=3, seconds=0.1, only="acks=1", tell=tell, warm_up=0.2)
+    assert [each["round"] for each in found.runs if each["unit"] == "MB/s"] == []
+    assert found.troubles == ["interrupted: later cells and rounds are missing"]

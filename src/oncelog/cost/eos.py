@@ -303,6 +303,8 @@ def measure(
             found.memory.append({"side": side.name, "when": "under load", "mb": mb})
         if with_starts and not power:
             _restarts(found, sides[:2], min(rounds, STARTS), log_bytes, tell)
+    except KeyboardInterrupt:
+        found.troubles.append("interrupted: later cells and rounds are missing")
     finally:
         for side in sides:
             side.stop()
