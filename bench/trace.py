@@ -1,142 +1,164 @@
 """What it costs that the broker keeps the last requests of each transactional id for the inspector (transaction.trace.requests).
 
-    python -m bench.trace                   # 60 pairs of 1 s each, about 3 minutes
-    python -m bench.trace --pairs 4
+    python -m bench.trace                   # 150 pairs of 100 transactions each
 
-One broker in a process of its own, whose trace is taken away and given back between runs: two processes would differ by more than
-what is measured. Load comes from outside, in pairs of runs whose order alternates. What counts is the CPU time of the broker
-for 1,000 transactions, which the other load of a shared machine changes less than transactions a second. Each pair gives one
-ratio. Writes trace.json with every run.
+A broker is driven in its own thread, with the bytes of requests and without sockets, so that nothing but the broker is measured:
+Produce of ten records of 1 KB, then EndTxn, by ten producers. Half of the connections are traced and half are not; they take
+turns in pairs whose order alternates. What counts is the CPU time of that thread, which other load of the machine changes little.
+Over sockets a transaction costs more and the trace the same: its share is smaller there. Writes trace.json with every pair.
 """
 
 import argparse
 import json
 import statistics
-import subprocess
 import sys
-from dataclasses import asdict
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import oncelog
-from oncelog.cost import load
-from oncelog.cost.eos import create, first_transaction, machine
-from oncelog.cost.sides import OtherLoad, cpu_seconds
+from oncelog.broker.connection import Connection
+from oncelog.cost.eos import machine
+from oncelog.protocol.header import read_response_header, request_frame
+from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from oncelog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from oncelog.protocol.primitives import Message
+from oncelog.record.batch import NewRecord, build_batch
+from oncelog.server.main import Server
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS: Final = Path(__file__).parent / "results"
 WITH, WITHOUT = "with the trace", "without"
+PRODUCERS: Final = 10
+EACH: Final = 10  # transactions of each producer in one run
+INIT_PRODUCER_ID, PRODUCE, END_TXN = (22, 4), (0, 12), (26, 5)  # keys and versions
 
 
-class Switched:
-    """The broker, and the switch of its trace."""
+class LastAnswer:
+    """A wire that keeps what was written to it."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.trace", "--serve"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        self.frame = b""
+
+    def write(self, parts: list[Any]) -> None:
+        self.frame = b"".join(bytes(each) for each in parts)[4:]
+
+    def close(self) -> None:
+        raise AssertionError("the broker closed the connection")
+
+
+class Client:
+    """One producer on one connection."""
+
+    def __init__(self, server: Server, name: str, partition: int) -> None:
+        self._name = name
+        self._partition = partition
+        self._wire = LastAnswer()
+        self._connection = Connection(
+            server.broker,
+            self._wire,
+            connection_id=partition,
+            peer_host="127.0.0.1",
+            peer_port=1,
+            on_idle=lambda: None,
         )
-        self.bootstrap = self._answer()
+        self._producer_id = self._epoch = -1
+
+    def begin(self) -> None:
+        asked = InitProducerIdRequest(transactional_id=self._name, transaction_timeout_ms=600_000)
+        self._connection.frames([_frame(INIT_PRODUCER_ID, asked)])
 
     @property
-    def process_id(self) -> int:
-        return self._process.pid
+    def has_begun(self) -> bool:
+        if not self._wire.frame:
+            return False
+        self._keep(_answer(INIT_PRODUCER_ID, self._wire.frame, InitProducerIdResponse))
+        return True
 
-    def switch(self, name: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{name}\n")
-        self._process.stdin.flush()
-        self._answer()
+    def transaction(self) -> int:
+        """Nanoseconds of CPU that the broker needed for it."""
+        batch = build_batch(
+            [NewRecord(None, b"x" * 1000, 1, [])] * 10,
+            producer_id=self._producer_id,
+            producer_epoch=self._epoch,
+            base_sequence=0,
+            transactional=True,
+        )
+        data = PartitionProduceData(index=self._partition, records=batch)
+        produce = ProduceRequest(
+            transactional_id=self._name,
+            acks=-1,
+            timeout_ms=10_000,
+            topic_data=[TopicProduceData(name="out", partition_data=[data])],
+        )
+        end = EndTxnRequest(
+            transactional_id=self._name,
+            producer_id=self._producer_id,
+            producer_epoch=self._epoch,
+            committed=True,
+        )
+        frames = [_frame(PRODUCE, produce)], [_frame(END_TXN, end)]
+        began = time.thread_time_ns()
+        for each in frames:
+            self._connection.frames(each)
+        took = time.thread_time_ns() - began
+        self._keep(_answer(END_TXN, self._wire.frame, EndTxnResponse))
+        return took
 
-    def stop(self) -> None:
-        self._process.communicate("", timeout=60)
-
-    def _answer(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+    def _keep(self, answer: Any) -> None:
+        assert answer.error_code == 0, answer
+        self._producer_id, self._epoch = answer.producer_id, answer.producer_epoch
 
 
-def serve() -> int:
-    """The other process: a line on stdin says whether connections from now on are traced."""
+def _frame(api: tuple[int, int], request: Message) -> bytes:
+    return bytes(request_frame(*api, 1, "load", request)[4:])
+
+
+def _answer(api: tuple[int, int], frame: bytes, wanted: type[Message]) -> Any:
+    _, at = read_response_header(frame, *api)
+    return wanted.decode(frame, api[1], at)
+
+
+def _clients(server: Server) -> dict[str, list[Client]]:
+    broker, made = server.broker, dict[str, list[Client]]()
+    ring = broker.ring
+    for side, kept in ((WITH, ring), (WITHOUT, None)):
+        broker.ring = kept  # a connection asks for it once, when it is made
+        made[side] = [Client(server, f"{side}-{number}", number) for number in range(PRODUCERS)]
+    broker.ring = ring
+    for each in made[WITH] + made[WITHOUT]:
+        each.begin()
+    return made
+
+
+def _microseconds(clients: list[Client]) -> float:
+    """For one transaction."""
+    return sum(each.transaction() for _ in range(EACH) for each in clients) / (EACH * len(clients)) / 1000
+
+
+def measure(pairs: int) -> dict[str, Any]:
+    runs: list[dict[str, float]] = []
     with oncelog.Broker() as broker:
-        ring = broker.run(lambda server: server.broker.ring)
-        print(broker.bootstrap, flush=True)
-        for line in sys.stdin:
-            kept = ring if line.strip() == WITH else None
-            broker.run(lambda server, kept=kept: setattr(server.broker, "ring", kept))
-            print("done", flush=True)
-    return 0
-
-
-def one(broker: Switched, name: str, topic: str, producers: int, seconds: float) -> dict[str, Any]:
-    broker.switch(name)
-    create(broker.bootstrap, topic, 12)
-    noise = OtherLoad(broker.process_id)
-    before = cpu_seconds(broker.process_id)
-    found = load.transactions(
-        broker.bootstrap,
-        topic,
-        partitions=12,
-        producers=producers,
-        records=10,
-        record_bytes=1024,
-        seconds=seconds,
-    )
-    after = cpu_seconds(broker.process_id)
-    assert before is not None
-    assert after is not None
-    return {
-        "side": name,
-        "cpu_ms_per_1000": (after - before) / found.done * 1e6,
-        "per_second": found.done / found.seconds,
-        "other_load": noise.share(),
-        **asdict(found),
-    }
-
-
-def measure(pairs: int, seconds: float, producers: int) -> dict[str, Any]:
-    broker = Switched()
-    runs: list[dict[str, Any]] = []
-    ratios: list[float] = []
-    try:
-        first_transaction(broker.bootstrap)
-        for name in (WITH, WITHOUT):
-            one(broker, name, f"warm-{name.replace(' ', '-')}", producers, seconds)
-        for pair in range(pairs):
+        broker.topic("out", partitions=PRODUCERS)
+        clients = broker.run(_clients)
+        while not all(each.has_begun for each in clients[WITH] + clients[WITHOUT]):
+            time.sleep(0.01)
+        for pair in range(pairs + 5):
             order = (WITH, WITHOUT) if pair % 2 else (WITHOUT, WITH)
-            found = {
-                name: one(broker, name, f"pair-{pair}-{at}", producers, seconds)
-                for at, name in enumerate(order)
-            }
-            runs += [{"pair": pair, **each} for each in found.values()]
-            ratios.append(found[WITH]["cpu_ms_per_1000"] / found[WITHOUT]["cpu_ms_per_1000"])
-            print(
-                f"pair {pair:2}  with {found[WITH]['cpu_ms_per_1000']:6.1f} ms, without "
-                f"{found[WITHOUT]['cpu_ms_per_1000']:6.1f} ms of CPU for 1,000 transactions",
-                file=sys.stderr,
-            )
-    finally:
-        broker.stop()
+            found = {side: broker.run(lambda _, side=side: _microseconds(clients[side])) for side in order}
+            if pair >= 5:  # those before fill the rings
+                runs.append(found)
+    ratios = [each[WITH] / each[WITHOUT] for each in runs]
     low, middle, high = statistics.quantiles(ratios, n=4)
     return {
         "machine": machine(),
-        "command": f"python -m bench.trace --pairs {pairs} --seconds {seconds:g} --producers {producers}",
-        "load": f"transactions of 10 records of 1 KB, {producers} producers, 12 partitions",
-        "cpu_ratio": {
-            "median": middle,
-            "quartiles": [low, high],
-            "of_sums": sum(each["cpu_ms_per_1000"] for each in runs if each["side"] == WITH)
-            / sum(each["cpu_ms_per_1000"] for each in runs if each["side"] == WITHOUT),
+        "command": f"python -m bench.trace --pairs {pairs}",
+        "load": f"transactions of 10 records of 1 KB, {PRODUCERS} producers; {EACH * PRODUCERS} of them a run",
+        "cpu_ratio": {"median": middle, "quartiles": [low, high]},
+        "cpu_us_per_transaction": {
+            side: statistics.median(each[side] for each in runs) for side in (WITH, WITHOUT)
         },
-        "cpu_ms_per_1000": {
-            name: statistics.median(each["cpu_ms_per_1000"] for each in runs if each["side"] == name)
-            for name in (WITH, WITHOUT)
-        },
-        "per_second": {
-            name: statistics.median(each["per_second"] for each in runs if each["side"] == name)
-            for name in (WITH, WITHOUT)
-        },
+        "cpu_us_per_transaction_least": {side: min(each[side] for each in runs) for side in (WITH, WITHOUT)},
         "runs": runs,
     }
 
@@ -145,20 +167,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--pairs", type=int, default=60)
-    parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--producers", type=int, default=10)
+    parser.add_argument("--pairs", type=int, default=150)
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        return serve()
-    found = measure(options.pairs, options.seconds, options.producers)
+    found = measure(options.pairs)
     (options.out / "trace.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     low, high = found["cpu_ratio"]["quartiles"]
     print(
         f"CPU with / without: {found['cpu_ratio']['median']:.4f} (half of the pairs {low:.4f} to {high:.4f})"
     )
+    for name in ("cpu_us_per_transaction", "cpu_us_per_transaction_least"):
+        print(name, {side: round(value, 1) for side, value in found[name].items()})
     return 0
 
 

@@ -7,9 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
-from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from playwright.sync_api import sync_playwright
@@ -81,53 +79,21 @@ def main() -> int:
     with oncelog.Broker(settings={"offsets.topic.num.partitions": 4}) as broker:
         for topic in ("settlements", "refunds-emitted", "refund-audit"):
             broker.topic(topic)
-        record = Path(broker.data_dir) / "tap.jsonl"
-        env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-        command = [sys.executable, "-m", "oncelog.cli.main"]
-        tap = subprocess.Popen(
-            [
-                *command,
-                "tap",
-                "--listen",
-                "127.0.0.1:0",
-                "--upstream",
-                broker.bootstrap,
-                "--record",
-                str(record),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=env,
-        )
-        assert tap.stderr is not None
-        tapped = tap.stderr.readline().split()[3].rstrip(",")
-        drain = threading.Thread(target=tap.stderr.read, daemon=True)
-        drain.start()
-        kept = act(tapped)
+        kept = act(broker.bootstrap)
+        words = ["ui", "--listen", "127.0.0.1:0", "--bootstrap", broker.bootstrap]
         page = subprocess.Popen(
-            [
-                *command,
-                "ui",
-                "--listen",
-                "127.0.0.1:0",
-                "--bootstrap",
-                broker.bootstrap,
-                "--record",
-                str(record),
-            ],
+            [sys.executable, "-m", "oncelog.cli.main", *words],
             stdout=subprocess.PIPE,
             text=True,
-            env=env,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         )
         assert page.stdout is not None
         url = page.stdout.readline().split()[3]
         try:
             take(chromium, url)
         finally:
-            for process in (page, tap):
-                process.terminate()
-                process.wait(20)
+            page.terminate()
+            page.wait(20)
             kept.clear()
     return 0
 

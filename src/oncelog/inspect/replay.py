@@ -199,7 +199,9 @@ def _written(cluster: Cluster, found: Replayed, where: TopicPartition) -> list[S
     if begin < 0:
         begin = ends.log_start
     decided = next((each for each in found.states if (each.state or "").startswith("Prepare")), None)
+    wanted = {"commit": "COMMIT", "abort": "ABORT"}.get(found.outcome)
     mine: list[Stretch] = []
+    perhaps: list[Stretch] = []
     for each in strip.stretches(cluster, where, ends, start=begin, stop=ends.high_watermark):
         if each.producer_id != found.producer_id or not each.is_transactional:
             continue
@@ -207,8 +209,10 @@ def _written(cluster: Cluster, found: Replayed, where: TopicPartition) -> list[S
             if each.producer_epoch == found.producer_epoch:
                 mine.append(each)
             continue
-        is_its = decided is None or each.producer_epoch == decided.producer_epoch
-        if is_its and each.max_timestamp >= found.began_ms:
+        is_its = decided is None or (each.producer_epoch, each.marker) == (decided.producer_epoch, wanted)
+        if is_its and each.max_timestamp == found.began_ms and not mine:
+            perhaps = [each]  # or of the one before, which ended in this millisecond
+        elif is_its and each.max_timestamp >= found.began_ms:
             return [*mine, each]
         mine = []  # the end of the one before
-    return mine
+    return mine or perhaps

@@ -240,7 +240,7 @@ def _svg(timeline: Timeline) -> str:
             if x + length > WIDTH and x - length > free:  # no room to the right: end at the box
                 labels.append(f'<text x="{x - 3:.1f}" y="{y + 20}" text-anchor="end">{_text(label)}</text>')
                 free = x + wide
-            elif x >= free:
+            elif x >= free and x + length <= WIDTH:  # what has no room is in the box's title
                 labels.append(f'<text x="{x + 3:.1f}" y="{y + 20}">{_text(label)}</text>')
                 free = x + 6 + length
         parts += labels
