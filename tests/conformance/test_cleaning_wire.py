@@ -7,6 +7,7 @@ The broker's clock is moved, so hours need no waiting; what it starts is waited 
 # The clients' own types are partly unknown to the strict checker.
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -321,8 +322,10 @@ def _is_settled(server: Any, topic: str) -> bool:
 
 
 def segment_names(broker: oncelog.Broker, topic: str) -> list[tuple[str, int]]:
-    folder = Path(broker.data_dir) / f"{topic}-0"
-    return sorted((path.name, path.stat().st_ino) for path in folder.glob("*.log"))
+    with os.scandir(
+        Path(broker.data_dir) / f"{topic}-0"
+    ) as entries:  # an inode of a file that may be gone by then
+        return sorted((each.name, each.inode()) for each in entries if each.name.endswith(".log"))
 
 
 def is_cleaning(broker: oncelog.Broker, topic: str) -> bool:

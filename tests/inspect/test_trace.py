@@ -94,7 +94,8 @@ def test_requests_states_and_markers_stand_in_their_order(stage: Stage) -> None:
     assert all(one["bytes"] > 900 and one["base_offset"] is not None for one in written)
     (end,) = [each for each in requests if each["name"] == "EndTxn"]
     complete = found[names.index("CompleteCommit")]
-    assert end["at_us"] <= complete["at_us"] <= end["at_us"] + end["took_us"]
+    # A state has its time in milliseconds, by a clock that is read apart from that of requests.
+    assert end["at_us"] - 2000 <= complete["at_us"] <= end["at_us"] + end["took_us"] + 2000
     assert all(bytes.fromhex(each["request"]) and bytes.fromhex(each["response"]) for each in requests)
     shown = stage.json("txn", "show", "traced-1")["last_request"]
     assert (shown["name"], shown["error"], shown["client_id"]) == ("EndTxn", "NONE", "till-9")

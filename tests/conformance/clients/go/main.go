@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -105,7 +107,14 @@ func (p *program) create(ctx context.Context, c command) (any, error) {
 	if _, err := admin.CreateTopic(ctx, c.Partitions, 1, nil, c.Topic); err != nil {
 		return nil, err
 	}
-	return partitions(ctx, admin, c.Topic)
+	for {
+		count, err := partitions(ctx, admin, c.Topic)
+		// Apache Kafka may answer the creation before it tells of the topic.
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) || ctx.Err() != nil {
+			return count, err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func partitions(ctx context.Context, admin *kadm.Client, topic string) (int, error) {
