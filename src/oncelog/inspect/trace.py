@@ -124,21 +124,25 @@ def _inside(
 
 
 def placed(event: Event, seen: Sequence[Event]) -> Event:
-    """Logs know milliseconds only. What a request caused was not before it began, nor, in that millisecond, after it ended."""
-    for each in seen:
-        if each.name not in CAUSES.get(event.name, ()) or each.at_us >= event.at_us + MS:
-            continue
-        if not _fits(each, event):
-            continue
-        end = event.at_us + MS if each.took_us is None else each.at_us + each.took_us
-        if end < event.at_us:
-            continue
-        late = event.name.startswith("Complete") or event.kind == "marker"
-        latest = min(end, event.at_us + MS - 1)
-        when = latest if late else max(event.at_us, each.at_us)
-        if event.kind == "marker":
-            when = max(event.at_us, each.at_us, latest - 1)  # before the state that says they are written
-        return replace(event, at_us=max(when, each.at_us))
+    """Logs know milliseconds only. What a request caused was not before it began, nor after it was answered.
+
+    The times of requests may be a millisecond early too: such a request is taken if no other fits.
+    """
+    for slack in (0, MS):
+        for each in seen:
+            if each.name not in CAUSES.get(event.name, ()) or not _fits(each, event):
+                continue
+            end = event.at_us + MS if each.took_us is None else each.at_us + each.took_us
+            if each.at_us >= event.at_us + MS or end + slack < event.at_us:
+                continue
+            latest = min(end, event.at_us + MS - 1)
+            if event.kind == "marker":
+                when = latest - 1  # before the state that says they are written
+            elif event.name.startswith("Complete"):
+                when = latest
+            else:
+                when = min(max(event.at_us, each.at_us), end)
+            return replace(event, at_us=max(when, each.at_us))
     return event
 
 
