@@ -147,7 +147,9 @@ def placed(event: Event, seen: Sequence[Event]) -> Event:
 
 
 def _fits(request: Event, event: Event) -> bool:
-    """Whether a request can have caused it, by the epochs: the end of a transaction may raise it by one (KIP-890)."""
+    """Whether a request can have caused it: a commit no abort; by the epochs, where an end may raise it by one (KIP-890)."""
+    if request.name == "EndTxn" and request.said.split(",")[0] not in event.name.lower():
+        return False
     if request.producer_epoch is None or event.producer_epoch is None or request.name == "InitProducerId":
         return True
     raised = 1 if request.name == "EndTxn" else 0
