@@ -186,7 +186,7 @@ def test_bench_spark_needs_a_checkout(
 
 
 def test_cells_that_are_measured_again_take_their_place() -> None:
-    settings = {
+    settings: dict[str, Any] = {
         "machine": {},
         "rounds": 1,
         "seconds": 1.0,

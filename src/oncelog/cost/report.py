@@ -163,8 +163,9 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         if old[name] != new[name]:
             raise CannotMeasure(f"{name}: the file has {old[name]}, this run {new[name]}: write it elsewhere")
     again = {each["cell"] for each in new["runs"] if not each["cell"].startswith("resident memory")}
-    where = {str(each["cell"]): at for at, each in reversed(list(enumerate(old["runs"])))}
-    runs = [each for each in old["runs"] if each["cell"] not in again]
+    known: list[dict[str, Any]] = old["runs"]
+    where = {str(each["cell"]): at for at, each in reversed(list(enumerate(known)))}
+    runs = [each for each in known if each["cell"] not in again]
     runs += [each for each in new["runs"] if each["cell"] in again]
     runs.sort(key=lambda each: where.get(str(each["cell"]), len(where)))
     troubles = [each for each in old["troubles"] if not each.startswith(tuple(again))] + new["troubles"]
