@@ -92,22 +92,31 @@ def traced(cluster: Cluster, door: SideDoor, found: Replayed) -> Traced:
     """With its requests from the broker's ring where there are any, else with its batches from the log."""
     inside = replay.events(cluster, found)
     began_us, ended_us = found.began_ms * MS_US, ((found.ended_ms or found.began_ms) + 1) * MS_US
-    kept = [event for _, event in trace.requests(cluster, door, found.transactional_id) or ()]
-    mine = [
-        each
-        for each in kept
-        if each.at_us < ended_us
-        and each.at_us + (each.took_us or 0) >= began_us
-        and _is_of(each, found)
-        and each.name != "InitProducerId"
+    near = [
+        event
+        for _, event in trace.requests(cluster, door, found.transactional_id) or ()
+        if event.at_us < ended_us
+        and event.at_us + (event.took_us or 0)
+        >= began_us - MS_US  # times of requests may be a millisecond early
+        and _is_of(event, found)
+        and event.name != "InitProducerId"
     ]
-    ends = [at for at, each in enumerate(mine) if each.name == "EndTxn" and each.error == "NONE"]
-    if len(ends) > 1:  # of the one before, in the same millisecond
-        mine = mine[ends[-2] + 1 :]
+    mine = _own(near, found.outcome)
     if mine:
         placed = [trace.placed(each, mine) for each in inside if each.kind != "rpc"]
         return Traced(found, tuple(sorted([*mine, *placed], key=lambda each: each.at_us)))
     return Traced(found, tuple(inside))
+
+
+def _own(near: Sequence[Event], outcome: str) -> list[Event]:
+    """Of requests around a transaction, its own: logs know milliseconds, but an end lies between two transactions."""
+    runs: list[list[Event]] = [[]]
+    for each in near:
+        runs[-1].append(each)
+        if each.name == "EndTxn" and each.error == "NONE":
+            runs.append([])
+    ended = [each for each in runs[:-1] if each[-1].said.startswith(outcome)]
+    return ended[-1] if ended else runs[-1]
 
 
 def _is_of(request: Event, found: Replayed) -> bool:
