@@ -15,6 +15,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from oncelog.cli.main import main
+from oncelog.inspect.events import Event
+from oncelog.inspect.otel import own
 from tests.clients import transactional
 from tests.conformance import targets
 from tests.inspect.stage import SETTINGS, Stage
@@ -134,6 +136,31 @@ def test_a_transaction_is_a_trace(stage: Stage, collector: Collector) -> None:
             assert attributes(offsets_of)["messaging.consumer.group.name"] == "span-group"
     stage.run("txn", "export", "--otlp", collector.url, "--match", "span-*")
     assert list(traces(collector.got.get(timeout=10)[1])) == list(both)  # sent again, the same traces
+
+
+@pytest.mark.parametrize(
+    ("near", "outcome", "mine"),
+    [
+        ("Add Produce commit", "commit", "Add Produce commit"),
+        (
+            "Produce commit Add Produce abort",
+            "abort",
+            "Add Produce abort",
+        ),  # behind the end of the one before
+        ("Add Produce commit Add", "commit", "Add Produce commit"),  # before the beginning of the next one
+        ("Produce commit Add Produce", "abort", "Add Produce"),  # its time ran out
+        ("Add Produce", "open", "Add Produce"),
+    ],
+)
+def test_requests_in_one_millisecond_are_told_apart_by_the_ends_between_them(
+    near: str, outcome: str, mine: str
+) -> None:
+    def event(word: str) -> Event:
+        ends = word in ("commit", "abort")
+        return Event(0, "rpc", "x", "EndTxn" if ends else word, said=f"{word}, x" if ends else "")
+
+    found = own([event(word) for word in near.split()], outcome)
+    assert [each.said.split(",")[0] or each.name for each in found] == mine.split()
 
 
 def test_a_collector_that_refuses_or_is_away_is_said(stage: Stage, collector: Collector) -> None:

@@ -101,14 +101,14 @@ def traced(cluster: Cluster, door: SideDoor, found: Replayed) -> Traced:
         and _is_of(event, found)
         and event.name != "InitProducerId"
     ]
-    mine = _own(near, found.outcome)
+    mine = own(near, found.outcome)
     if mine:
         placed = [trace.placed(each, mine) for each in inside if each.kind != "rpc"]
         return Traced(found, tuple(sorted([*mine, *placed], key=lambda each: each.at_us)))
     return Traced(found, tuple(inside))
 
 
-def _own(near: Sequence[Event], outcome: str) -> list[Event]:
+def own(near: Sequence[Event], outcome: str) -> list[Event]:
     """Of requests around a transaction, its own: logs know milliseconds, but an end lies between two transactions."""
     runs: list[list[Event]] = [[]]
     for each in near:
