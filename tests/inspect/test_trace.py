@@ -20,7 +20,8 @@ from oncelog.client.session import Connection
 from oncelog.client.transactional import TransactionalId
 from oncelog.inspect import trace
 from oncelog.inspect.ask import SideDoor
-from oncelog.inspect.events import UNDER_WAY
+from oncelog.inspect.events import UNDER_WAY, Event
+from oncelog.inspect.trace import cause
 from oncelog.model import TopicPartition as Place
 from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -278,3 +279,16 @@ def test_follow_tells_each_request_once_when_it_is_answered() -> None:
         following.stdout.close()
         assert names == ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
         assert rest == ""
+
+
+def test_an_end_belongs_to_the_first_transaction_that_waits_for_one() -> None:
+    """The log knows the millisecond, and the time of a request may be one early: order tells, not the nearest time."""
+
+    def end(at_us: int, took_us: int) -> Event:
+        return Event(at_us, "rpc", "x", "EndTxn", took_us=took_us, said="commit", producer_epoch=0)
+
+    seen = [end(684_100, 300), end(685_050, 100)]
+    complete = Event(685_000, "state", "x", "CompleteCommit", producer_epoch=0)
+    assert cause(complete, seen) is seen[0]
+    assert cause(complete, seen[1:]) is seen[1]
+    assert cause(complete, []) is None

@@ -142,7 +142,15 @@ def _replayed(transactional_id: str, number: int, states: Sequence[StateRecord])
 
 def events(cluster: Cluster, found: Replayed) -> list[Event]:
     """The transaction as events: its states, its batches and its markers. Offsets of groups show as their partition's."""
-    told = [
+    told = state_events(found)
+    for where in found.partitions:
+        told += _of_partition(cluster, found, where)
+    return sorted(told, key=lambda each: (each.at_us, each.kind != "state"))
+
+
+def state_events(found: Replayed) -> list[Event]:
+    """Its states alone, for which no other log has to be read."""
+    return [
         Event(
             at_us=each.at_ms * 1000,
             kind="state",
@@ -154,9 +162,6 @@ def events(cluster: Cluster, found: Replayed) -> list[Event]:
         )
         for each in found.states
     ]
-    for where in found.partitions:
-        told += _of_partition(cluster, found, where)
-    return sorted(told, key=lambda each: (each.at_us, each.kind != "state"))
 
 
 def _of_partition(cluster: Cluster, found: Replayed, where: TopicPartition) -> Iterator[Event]:

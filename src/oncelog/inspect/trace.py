@@ -110,40 +110,50 @@ def tell(
 def _inside(
     cluster: Cluster, past: Sequence[Replayed], seen: Sequence[Event], last: int | None
 ) -> list[Event]:
-    """States and markers since the first request that was seen, each put where the requests say it can only have been."""
+    """States and markers since the first request that was seen, each put where the requests say it can only have been.
+
+    Several transactions may have ended in one millisecond of the logs: each ends with the next end that was asked for.
+    """
     since = seen[0].at_us // MS * MS
     recent = [each for each in past if (each.ended_ms or each.began_ms) * MS >= since]
-    chosen = recent if last is None else recent[-last - 1 :]
-    found = [
-        one
-        for each in chosen
-        for one in replay.events(cluster, each)
-        if one.kind != "rpc" and one.at_us >= since
-    ]
-    return [placed(each, seen) for each in found]
+    first = 0 if last is None else max(len(recent) - last - 1, 0)
+    rest = list(seen)
+    found: list[Event] = []
+    for at, each in enumerate(recent):
+        told = replay.events(cluster, each) if at >= first else replay.state_events(each)
+        if at >= first:
+            found += [placed(one, rest) for one in told if one.kind != "rpc" and one.at_us >= since]
+        ended = next((one for one in told if one.name.startswith("Complete")), None)
+        by = None if ended is None else cause(ended, rest)
+        if by is not None:
+            rest = rest[rest.index(by) + 1 :]
+    return found
+
+
+def cause(event: Event, seen: Sequence[Event]) -> Event | None:
+    """The first request that can have caused it. Logs know milliseconds only, and the time of a request may be one early."""
+    for each in seen:
+        end = event.at_us + MS if each.took_us is None else each.at_us + each.took_us
+        is_near = each.at_us < event.at_us + MS and end + MS >= event.at_us
+        if is_near and each.name in CAUSES.get(event.name, ()) and _fits(each, event):
+            return each
+    return None
 
 
 def placed(event: Event, seen: Sequence[Event]) -> Event:
-    """Logs know milliseconds only. What a request caused was not before it began, nor after it was answered.
-
-    The times of requests may be a millisecond early too: such a request is taken if no other fits.
-    """
-    for slack in (0, MS):
-        for each in seen:
-            if each.name not in CAUSES.get(event.name, ()) or not _fits(each, event):
-                continue
-            end = event.at_us + MS if each.took_us is None else each.at_us + each.took_us
-            if each.at_us >= event.at_us + MS or end + slack < event.at_us:
-                continue
-            latest = min(end, event.at_us + MS - 1)
-            if event.kind == "marker":
-                when = latest - 1  # before the state that says they are written
-            elif event.name.startswith("Complete"):
-                when = latest
-            else:
-                when = min(max(event.at_us, each.at_us), end)
-            return replace(event, at_us=max(when, each.at_us))
-    return event
+    """What a request caused was not before it began, nor after it was answered."""
+    by = cause(event, seen)
+    if by is None:
+        return event
+    end = event.at_us + MS if by.took_us is None else by.at_us + by.took_us
+    latest = min(end, event.at_us + MS - 1)
+    if event.kind == "marker":
+        when = latest - 1  # before the state that says they are written
+    elif event.name.startswith("Complete"):
+        when = latest
+    else:
+        when = min(max(event.at_us, by.at_us), end)
+    return replace(event, at_us=max(when, by.at_us))
 
 
 def _fits(request: Event, event: Event) -> bool:
