@@ -739,6 +739,21 @@ def test_retention_by_size_and_time() -> None:
     assert world.put("next").base_offset == end_offset
 
 
+def test_retention_does_not_show_the_log_start_of_a_delete_records_that_waits() -> None:
+    world = World(durability="power").start()
+    part = world.topic(configs={**SMALL, "retention.bytes": "3000"})
+    for value in range(60):
+        world.put(f"{value:0100}")
+    start = part.begin_retention()
+    assert start is not None
+    deleting = spawn(world.loop, part.delete_records(50))
+    assert part.stored_log_start == 50 > start  # on its way to the disk
+    part.end_retention(start)
+    assert part.log_start_offset == start
+    assert world.run(deleting) is ErrorCode.NONE
+    assert part.log_start_offset == 50
+
+
 def test_retention_of_many_partitions_writes_the_log_starts_once() -> None:
     """With a write and a sync for each, ten thousand quiet partitions that grow old together would take minutes."""
     world = World().start()

@@ -429,18 +429,19 @@ class ClassicEngine:
 
         The new log starts are made durable once for all partitions, then segments go.
         """
-        found: list[ClassicPartition] = []
+        found: dict[ClassicPartition, int] = {}
 
         def begin(partition: ClassicPartition) -> None:
-            if partition.begin_retention():
-                found.append(partition)
+            start = partition.begin_retention()
+            if start is not None:
+                found[partition] = start
 
         await self._each(list(self._partitions.values()), begin)
         if found:
             await self._keep_log_starts()
             for partition in found:
                 await partition.settled()
-            await self._each(found, ClassicPartition.end_retention)
+            await self._each(list(found), lambda each: each.end_retention(found[each]))
 
     async def run_cleaner(self, topic: str, partition: int) -> None:
         """Compacts one partition now, however little is dirty."""

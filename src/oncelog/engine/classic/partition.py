@@ -762,10 +762,10 @@ class ClassicPartition:
         del self._segments[:count], self._bases[:count]
         self._reads = {end: known for end, known in self._reads.items() if known[0] in self._segments}
 
-    def begin_retention(self) -> bool:
-        """Finds the log start above what time and size do not keep. True: it is to be made durable, then `end_retention`."""
+    def begin_retention(self) -> int | None:
+        """Finds the log start above what time and size do not keep. It is to be made durable, then given to `end_retention`."""
         if self.deleted:
-            return False
+            return None
         _ = self.state
         delete = "delete" in self.config.cleanup_policy
         retention_ms = self.config.retention_ms if delete else -1
@@ -777,14 +777,17 @@ class ClassicPartition:
             if time >= 0 and now - time > retention_ms:
                 self.roll(now)  # else the last records of a quiet topic would never grow old
         count = self._expired(retention_ms, retention_bytes)
-        if count:
-            start = self._segments[count].base_offset
-            self.stored_log_start = max(self.stored_log_start, start)
-        return count > 0
+        if not count:
+            return None
+        start = self._segments[count].base_offset
+        self.stored_log_start = max(self.stored_log_start, start)
+        return start
 
-    def end_retention(self) -> None:
-        """Raises the log start, which is durable by now, and drops the segments below it; also what DeleteRecords left."""
-        self._raise_start(self.stored_log_start)
+    def end_retention(self, start: int) -> None:
+        """Raises the log start, which is durable by now, and drops the segments below it; also what DeleteRecords left.
+
+        Not up to `stored_log_start`: a DeleteRecords that came meanwhile may still wait for its own to be durable."""
+        self._raise_start(start)
         self._drop_segments(self._expired(-1, -1))
 
     # Producers
