@@ -9,6 +9,7 @@ from typing import Final
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from oncelog.config import MAX_LONG
 from oncelog.log.aborted import aborted_in
 from oncelog.log.compaction import Round, last_records
 from oncelog.log.state import (
@@ -349,6 +350,7 @@ def clean(
         now=now,
         delete_retention_ms=RETENTION_MS,
         map_limit_bytes=keys * 160,
+        tombstones_stay_from=MAX_LONG,
     )
     todo = [batch for batch in data if read_header(batch).last_offset <= bound]
     for batch in todo:

@@ -66,7 +66,8 @@ class Story:
                 "durability": durability,
                 "transaction.state.log.num.partitions": str(PARTITIONS),
                 "transaction.state.log.segment.bytes": "1024",
-                "transaction.state.log.checkpoint.bytes": "1",
+                # 4,000: the cleaner gets at what was written behind the checkpoint (seed 2001216)
+                "transaction.state.log.checkpoint.bytes": self.random.choice(["1", "4000"]),
                 "log.cleaner.delete.retention.ms": "0",
             },
         )

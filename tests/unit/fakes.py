@@ -57,6 +57,9 @@ class FakePartition:
         self.log_start_offset = self.high_watermark if before_offset == -1 else before_offset
         return ErrorCode.NONE
 
+    def keep_tombstones(self, from_offset: int) -> None:
+        del from_offset
+
 
 def _fresh(topic: str, first: int, end: int) -> list[Partition]:
     return [cast(Partition, FakePartition(topic, index)) for index in range(first, end)]

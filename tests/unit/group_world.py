@@ -214,6 +214,9 @@ class MemoryPartition:
     async def delete_records(self, before_offset: int) -> ErrorCode:
         raise AssertionError(before_offset)
 
+    def keep_tombstones(self, from_offset: int) -> None:
+        raise AssertionError(from_offset)
+
     def producers(self) -> Sequence[ProducerView]:
         return ()
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from oncelog.config import MAX_LONG
 from oncelog.log.aborted import aborted_in
 from oncelog.log.compaction import (
     MAP_ENTRY_BYTES,
@@ -102,6 +103,7 @@ class Log:
         map_limit_bytes: int = 1 << 20,
         until: int | None = None,
         retention_ms: int = DAY,
+        tombstones_stay_from: int = MAX_LONG,
     ) -> "Log":
         """The log after a round over its first `until` batches; the rest stays as it is."""
         round_ = Round(
@@ -111,6 +113,7 @@ class Log:
             now=now,
             delete_retention_ms=retention_ms,
             map_limit_bytes=map_limit_bytes,
+            tombstones_stay_from=tombstones_stay_from,
         )
         todo = self.data if until is None else self.data[:until]
         for batch in todo:
@@ -220,6 +223,16 @@ def test_b46_a_tombstone_stays_for_its_time_and_then_goes() -> None:
     assert early.data == first.data  # the horizon is set once
     late = early.clean(now=10_000 + DAY, first_dirty=4)
     assert committed(late) == [(2, b"b", b"1"), (3, b"c", b"1")]
+
+
+def test_a_tombstone_that_a_checkpoint_does_not_know_stays_whatever_its_age() -> None:
+    log = Log()
+    log.put((b"a", None))
+    log.put((b"b", None))
+    log.put((b"c", b"1"))
+    aged = log.clean(now=10_000)
+    late = aged.clean(now=10_000 + DAY, first_dirty=3, tombstones_stay_from=1)
+    assert committed(late) == [(1, b"b", None), (2, b"c", b"1")]
 
 
 def test_b46_a_tombstone_that_a_newer_value_covers_goes_at_once() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from oncelog.broker.transaction_log import CHECKPOINT
+from oncelog.engine.classic.engine import ClassicEngine
 from oncelog.model import TRANSACTION_STATE, Producer, ProducerEpoch, ProducerId
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest
 from oncelog.record.crc import crc32c
@@ -268,6 +269,32 @@ def test_ids_that_nobody_asked_for_expire_too() -> None:
     assert "quiet" not in known(stage)
     assert stage.written("quiet")[-1] is None
     stage.restart()
+    assert "quiet" not in known(stage)
+
+
+def test_an_expired_id_stays_gone_when_the_cleaner_has_taken_its_tombstone() -> None:
+    """The checkpoint of the clean stop knows the id; all that tells of its end is a tombstone behind it."""
+    stage = staged(
+        **{
+            "transactional.id.expiration.ms": "3600000",
+            "transaction.state.log.segment.bytes": "1024",
+            "log.cleaner.delete.retention.ms": "0",
+            "log.cleaner.enable": "false",
+        }
+    )
+    stage.restart()
+    stage.clock.wall_shift_ms += 3_600_000
+    stage.settle(3_600_000)
+    assert "quiet" not in known(stage)
+    engine = stage.broker.engine
+    assert isinstance(engine, ClassicEngine)
+    for _ in range(2):  # the first round gives the tombstone its time, the second may take it
+        for number in range(20):  # the tombstone's segment is full, and there is something to clean
+            assert Client(stage, f"later-{number}").produce("x").startswith("NONE")
+        stage.settle(100_000)  # recovery points are written
+        stage.run(engine.run_cleaner(TRANSACTION_STATE, 0))
+    stage.crash()
+    assert stage.broker.counters.get(FROM_CHECKPOINT) == 1
     assert "quiet" not in known(stage)
 
 

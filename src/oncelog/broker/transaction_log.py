@@ -194,18 +194,20 @@ class TransactionLog:
         kept, fits = await self._read_checkpoint(topic)
         self._topic_id, self._images, self._starts = topic.id, [], []
         for partition in topic.partitions:
-            image, offset = Image(), partition.log_start_offset
+            image, offset, known_to = Image(), partition.log_start_offset, partition.log_end_offset
             if partition.index in kept:
                 covered, packed = kept[partition.index]
                 why = _why_not(covered, partition)
                 if why is None:
                     image, offset = packed, covered.end
+                    known_to = covered.end
                     self._counters.add("txn.load.partitions_from_checkpoint")
                 else:
                     log.warning("txn.checkpoint_ignored partition=%d why=%s", partition.index, why)
                     fits = False
             self._images.append(image)
             self._starts.append(partition.log_start_offset)
+            partition.keep_tombstones(known_to)
             if offset < partition.log_end_offset:
                 self._tail_bytes += await self._replay(partition, offset, image)
         self._counters.add("txn.load.log_bytes", self._tail_bytes)
@@ -329,6 +331,9 @@ class TransactionLog:
             sections = await self._sections(topic)
             data = await self._loop.in_thread(lambda: encode_checkpoint(topic.id, sections))
             await self._engine.keep_note(CHECKPOINT, data)
+            for covered, _, _ in sections:
+                # An id that the checkpoint knows and the log has forgotten would come back with the next start.
+                topic.partitions[covered.partition].keep_tombstones(covered.end)
             self._limit_bytes = self._limit(data)
             self._counters.took("txn.checkpoint", self._clock.monotonic_ns() - began_ns)
 

@@ -140,6 +140,11 @@ class Partition(Protocol):
         """Raises the log start offset (-1: to the high watermark); durable when it returns."""
         ...
 
+    def keep_tombstones(self, from_offset: int) -> None:
+        """Compaction removes no tombstone at or above this offset, however old: a copy of the log that somebody keeps
+        up to there knows the key still. Of __transaction_state none is removed before this was called."""
+        ...
+
     def producers(self) -> Sequence[ProducerView]: ...
 
     def begin_verification(

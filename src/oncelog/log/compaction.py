@@ -187,6 +187,7 @@ class Round:
 
     __slots__ = (
         "_cleaned", "_delete_retention_ms", "_key_limit", "_latest", "_learned", "_now", "_offsets", "_producers",
+        "_tombstones_stay_from",
     )  # fmt: skip
 
     def __init__(
@@ -198,9 +199,11 @@ class Round:
         now: int,
         delete_retention_ms: int,
         map_limit_bytes: int,
+        tombstones_stay_from: int,
     ) -> None:
         """`aborted`: every entry of all .txnindex files of the partition, also beyond the range (B42).
-        `producers`: `last_records` of the partition's state now.
+        `producers`: `last_records` of the partition's state now. `tombstones_stay_from`: tombstones at and above it
+        are kept whatever their age.
         """
         self._offsets: dict[bytes, int] = {}
         self._latest = first_dirty_offset - 1
@@ -210,6 +213,7 @@ class Round:
         self._producers = producers
         self._now = now
         self._delete_retention_ms = delete_retention_ms
+        self._tombstones_stay_from = tombstones_stay_from
 
     @property
     def end_offset(self) -> int:
@@ -255,7 +259,7 @@ class Round:
                     continue
                 if offset < self._offsets.get(_short(payload[record.key[0] : record.key[1]]), -1):
                     continue
-                if record.value is None and not keep_tombstones:
+                if record.value is None and not keep_tombstones and offset < self._tombstones_stay_from:
                     continue
             tombstones = tombstones or record.value is None
             kept.append(record)

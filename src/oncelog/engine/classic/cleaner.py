@@ -72,6 +72,7 @@ class Cleaner:
             now=partition.now_ms(),
             delete_retention_ms=partition.config.delete_retention_ms,
             map_limit_bytes=store.config.log_cleaner_dedupe_buffer_size,
+            tombstones_stay_from=partition.tombstones_stay_from,
         )
 
     async def run(self) -> int | None:

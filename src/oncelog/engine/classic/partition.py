@@ -43,7 +43,7 @@ from oncelog.log.state import (
     raise_log_start,
 )
 from oncelog.log.validate import Invalid, validate
-from oncelog.model import Acks, Isolation, Origin, TopicId, TopicPartition
+from oncelog.model import TRANSACTION_STATE, Acks, Isolation, Origin, TopicId, TopicPartition
 from oncelog.ports import Bytes, File
 from oncelog.record.batch import (
     HEADER,
@@ -99,6 +99,8 @@ class ClassicPartition:
         self.loaded = False
         self.deleted = False
         self.cleaning = False  # its segments stay where they are meanwhile
+        # Until the coordinator has said where its checkpoint ends, the log may be all that knows of a tombstone.
+        self.tombstones_stay_from = 0 if topic == TRANSACTION_STATE else MAX_LONG
         self._store = store
         self._wall_ms = store.clock.wall_ms
         self._state = LogState(log_start_offset=log_start_offset)
@@ -694,6 +696,9 @@ class ClassicPartition:
             self._raise_start(offset)
             self._drop_segments(self._expired(-1, -1))
         return ErrorCode.NONE
+
+    def keep_tombstones(self, from_offset: int) -> None:
+        self.tombstones_stay_from = from_offset
 
     def _raise_start(self, offset: int) -> None:
         """Durable by now: a start that went back after a crash would take the last stable offset with it."""
