@@ -156,10 +156,10 @@ class MemoryFile:
 
     def append(self, pieces: Sequence[Bytes]) -> None:
         node = self._alive()
-        data = b"".join(pieces)
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         before = len(node.cache)
         allowed = self._disk.allow_write(self.path, len(data))
-        node.cache += data[:allowed]
+        node.cache += data if allowed == len(data) else data[:allowed]
         if allowed < len(data):
             del node.cache[before:]  # as RealFile: a failed append is cut off again
             self._disk.fail("write", self.path, "No space left on device")
@@ -268,10 +268,14 @@ class MemoryDisk:
     # Disk
 
     def _find(self, path: str) -> _Node | _Directory | None:
-        node: _Node | _Directory | None = self._root
-        for name in path.split("/") if path else ():
+        if not path:
+            return self._root
+        name, _, below = path.partition("/")
+        node = self._root.entries.get(name)
+        while below:
             if not isinstance(node, _Directory):
                 return None
+            name, _, below = below.partition("/")
             node = node.entries.get(name)
         return node
 

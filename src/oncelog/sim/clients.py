@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from oncelog.client.visible import AbortedFrom, visible
+from oncelog.client.visible import AbortedFrom, Aborting, Fate
 from oncelog.errors import ErrorCode
-from oncelog.model import Isolation, TopicPartition
 from oncelog.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -63,7 +62,7 @@ from oncelog.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from oncelog.protocol.primitives import Message
-from oncelog.record.batch import NewRecord, build_batch
+from oncelog.record.batch import NewRecord, batches, build_batch
 from oncelog.sim.history import (
     CommitOffsets,
     End,
@@ -641,21 +640,29 @@ class Reader:
 
     def _look(self, op: Poll, found: Any, offset: int) -> "Seen":
         """What a fetch shows us, and the offsets that came with it."""
-        seen = visible(
-            TopicPartition(*split(op.partition)),
-            found.records or b"",
-            from_offset=offset,
-            isolation=Isolation.READ_COMMITTED if self.committed else Isolation.READ_UNCOMMITTED,
-            aborted=[
-                AbortedFrom(each.first_offset, each.producer_id) for each in found.aborted_transactions or ()
-            ],
+        aborting = Aborting(
+            AbortedFrom(each.first_offset, each.producer_id) for each in found.aborted_transactions or ()
         )
+        records: list[tuple[int, str]] = []
+        next_offset = offset
+        view = memoryview(found.records or b"")
+        for at, header in batches(view):
+            batch = view[at : at + header.size]
+            hidden = aborting.fate(batch, header) is Fate.ABORTED and self.committed
+            if not header.is_control and not hidden:
+                base = header.base_offset
+                records += [
+                    (base + delta, value)
+                    for delta, value in self.session.world.read.values_of(batch, header)
+                    if base + delta >= offset
+                ]
+            next_offset = max(next_offset, header.next_offset)
         if not self.committed and found.aborted_transactions:
             raise Defect(f"{op.partition}: a read_uncommitted fetch lists aborted transactions")
         op.log_start = found.log_start_offset
         op.last_stable = found.last_stable_offset
         op.high_watermark = found.high_watermark
-        return Seen([(each.offset, (each.value or b"").decode()) for each in seen.records], seen.next_offset)
+        return Seen(records, next_offset)
 
     async def _fetch(self, partition: str, offset: int, max_bytes: int, wait_ms: int = 0) -> Any:
         topic, index = split(partition)

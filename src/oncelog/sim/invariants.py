@@ -137,8 +137,11 @@ class Shadow:
 class Graph:
     """11: the records of transactional ids, each of which must be one that may follow the one before."""
 
-    def __init__(self, partition: ClassicPartition) -> None:
+    def __init__(
+        self, partition: ClassicPartition, known: "dict[bytes, list[tuple[bytes, Stored | None]]]"
+    ) -> None:
         self._partition = partition
+        self._known = known  # what each batch says that was read before, here or in an earlier life
         self._segment: Segment | None = None
         self._position = 0
         self._next = 0
@@ -167,16 +170,24 @@ class Graph:
                 if header.base_offset < self._next:
                     continue  # the cleaner has copied it
                 self._next = header.next_offset
-                for record in records_of(segment.log.read(position, header.size), header):
-                    if record.key is not None and record.key[:2] == STATE_KEY:
-                        name = record.key[4:]
-                        before = self._last.pop(name, None)
-                        after = (
-                            None if record.value is None else Stored(*STORED_STATE.unpack_from(record.value))
-                        )
-                        if after is not None:
-                            self._last[name] = after
-                        yield name, before, after
+                for name, after in self._read(segment.log.read(position, header.size), header):
+                    before = self._last.pop(name, None)
+                    if after is not None:
+                        self._last[name] = after
+                    yield name, before, after
+
+    def _read(self, batch: bytes, header: BatchHeader) -> "list[tuple[bytes, Stored | None]]":
+        found = self._known.get(batch)
+        if found is None:
+            found = self._known[batch] = [
+                (
+                    record.key[4:],
+                    None if record.value is None else Stored(*STORED_STATE.unpack_from(record.value)),
+                )
+                for record in records_of(batch, header)
+                if record.key is not None and record.key[:2] == STATE_KEY
+            ]
+        return found
 
 
 class Stored(NamedTuple):
@@ -198,6 +209,7 @@ class Invariants:
         self._stable: dict[str, int] = {}  # the highest LSO that readers could see
         self._shadows: dict[str, Shadow] = {}
         self._graphs: dict[str, Graph] = {}
+        self._states: dict[bytes, list[tuple[bytes, Stored | None]]] = {}
         self._watched: set[str] = set()
         self.ghosts: set[int] = set()  # producer ids whose transactions no coordinator may know
         self.flips = 0
@@ -226,7 +238,7 @@ class Invariants:
                     before = self._shadows.get(partition.directory)
                     self._shadows[partition.directory] = Shadow(partition, before)
                 if partition.topic == TRANSACTION_STATE:
-                    self._graphs[partition.directory] = Graph(partition)
+                    self._graphs[partition.directory] = Graph(partition, self._states)
                 partition.watch(lambda partition=partition: self._look(partition))
             self._look(partition)
 

@@ -1,9 +1,9 @@
 """A loop, a clock and dice that one seed decides: the simulated side of tasks.Loop and ports."""
 
-import heapq
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Final, TypeVar
 
 from oncelog.model import Millis
@@ -38,11 +38,16 @@ class _Event:
 
 
 class VirtualLoop:
-    """A heap of (virtual time, counter, call). Nothing happens but by `step`; time passes only between events."""
+    """A heap of (virtual time, counter, call). Nothing happens but by `step`; time passes only between events.
+
+    What is to happen at once stands in a queue beside the heap: the order is that of one heap, and half of all events are
+    such.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._heap: list[tuple[float, int, _Event]] = []
+        self._soon: deque[tuple[int, Callable[[], None], Owner]] = deque()  # (counter, call, whose)
         self._count = 0
         self.now_ms: float = 0.0
         self.longest_work_ms = 4.0  # of what runs beside the loop: a slow disk
@@ -50,10 +55,14 @@ class VirtualLoop:
 
     def call_soon(self, run: Callable[[], None], owner: Owner = NOBODY) -> None:
         self._count += 1
-        heapq.heappush(self._heap, (self.now_ms, self._count, _Event(run, owner)))
+        self._soon.append((self._count, run, owner))
 
     def call_later(self, delay_ms: float, run: Callable[[], None], owner: Owner = NOBODY) -> Timer:
-        return self._push(max(delay_ms, 0.0), run, owner)
+        self._count += 1
+        event = _Event(run, owner)
+        at = self.now_ms
+        heappush(self._heap, (at + delay_ms if delay_ms > 0.0 else at, self._count, event))
+        return event
 
     def in_thread(self, run: Callable[[], T], owner: Owner = NOBODY) -> Future[T]:
         """The work happens at one instant of virtual time, after a delay that the seed draws; not at all, and nobody
@@ -68,38 +77,38 @@ class VirtualLoop:
             else:
                 future.set_result(value)
 
-        self._push(self._rng.uniform(0.05, self.longest_work_ms), work, owner)
+        self.call_later(self._rng.uniform(0.05, self.longest_work_ms), work, owner)
         return future
 
     def step(self) -> bool:
         """Runs the next event; False if there is none."""
-        while self._heap:
-            at, _, event = heapq.heappop(self._heap)
-            run = event.run
-            if run is not None and event.owner.alive:
+        heap, soon = self._heap, self._soon
+        while True:
+            if soon and not (heap and heap[0][0] <= self.now_ms and heap[0][1] < soon[0][0]):
+                _, run, owner = soon.popleft()
+            elif heap:
+                at, _, event = heappop(heap)
+                run, owner = event.run, event.owner
+                if run is None or not owner.alive:
+                    continue
                 self.now_ms = at
+            else:
+                return False
+            if owner.alive:
                 self.steps += 1
                 run()
                 return True
-        return False
 
     def due(self, owner: Owner) -> Counter[str]:
         """What is still to happen for this owner, by name."""
-        return Counter(
-            getattr(event.run, "__qualname__", "")
-            for _, _, event in self._heap
-            if event.owner is owner and event.run is not None
-        )
+        calls = [event.run for _, _, event in self._heap if event.owner is owner and event.run is not None]
+        calls += [run for _, run, whose in self._soon if whose is owner]
+        return Counter(getattr(run, "__qualname__", "") for run in calls)
 
     def drop_all(self) -> None:
         """The machine lost its power: nothing that was to happen will."""
         self._heap.clear()
-
-    def _push(self, delay_ms: float, run: Callable[[], None], owner: Owner) -> _Event:
-        event = _Event(run, owner)
-        self._count += 1
-        heapq.heappush(self._heap, (self.now_ms + delay_ms, self._count, event))
-        return event
+        self._soon.clear()
 
 
 class VirtualClock:

@@ -34,19 +34,25 @@ def _run_one(asked: tuple[int, str]) -> Result:
     return run_seed(*asked)
 
 
+def _rarely_look_for_garbage() -> None:
+    gc.freeze()
+    gc.set_threshold(1_000_000, 5, 1_000)
+
+
 def run_seeds(seeds: Iterable[int], profile: str, processes: int = 1) -> Iterator[Result]:
     """Results in the order of the seeds. A world is one big knot of references that lives for a tenth of a second, so
-    garbage is looked for rarely."""
+    garbage is looked for rarely, and never in what was there before."""
     before = gc.get_threshold()
-    gc.set_threshold(100_000, 20, 20)
+    _rarely_look_for_garbage()
     try:
         asked = [(seed, profile) for seed in seeds]
         if processes <= 1:
             yield from map(_run_one, asked)
             return
-        with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        with multiprocessing.get_context("spawn").Pool(processes, _rarely_look_for_garbage) as pool:
             yield from pool.imap(_run_one, asked, chunksize=8)
     finally:
+        gc.unfreeze()
         gc.set_threshold(*before)
 
 

@@ -591,7 +591,7 @@ class Story(Stage):
                 life += 1
                 reader.session.leave()
                 reader = self._reader(rng, committed, life)
-            await sleep(self.world.loop, rng.uniform(10.0, 300.0))
+            await sleep(self.world.loop, rng.uniform(20.0, 450.0))
 
     def _reader(self, rng: Random, committed: bool, life: int) -> Reader:
         name = f"{'committed' if committed else 'uncommitted'} reader {life}"
