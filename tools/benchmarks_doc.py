@@ -16,25 +16,22 @@ OURS = "oncelog"
 KAFKA = "Apache Kafka"
 TUNED = "Apache Kafka, backoff 1 ms"
 
-# Why a cell is lost, by a part of its name: whoever loses a new one has to look for the reason.
+# Why a cell is lost, by a part of its name. What was not measured says so.
+REASONING = "Reasoning, not measured: "
 REASONS = {
-    "1 MB batches": "Most of it is one copy into the page cache, which Kafka's several threads do side by side; we have one.",
-    "librdkafka": "The client is the limit, and it shares two cores with the broker; its batches grow while the broker is busy, which "
-    "favours the broker with more threads.",
-    "Java": "The client needs more CPU than either broker.",
-    "200 producers": "Kafka hides its wait between transactions when many producers take turns, and uses both cores; we use one.",
-    "10 records of 100 B": "As with 200 producers: one core against two.",
-    "1 partition": "As with 200 producers: one core against two.",
-    "p50": "A request crosses one thread that is busy with others; Kafka has a thread for each request that is under way.",
-    "p99": "One thread answers everybody: what delays it (a slow write, another process on its core) delays all that wait.",
-    "connections": "One thread serves all of them, on one core; Kafka uses both.",
-    "1,000 records": "Sixty-three requests of 16 KB each: the page cache is the larger part, and Kafka writes with several threads.",
-    "100 records": "As with 1,000 records.",
-    "fetch": "Kafka hands the file to the socket in the kernel; we read and write it.",
-    "acks=1": "One core against two.",
-    "16 KB batches": "One core against two.",
-    "recovery": "We read the tail behind the last checkpoint with Python.",
+    "1 MB batches": REASONING + "the copy into the page cache is most of it, and Kafka receives the next request meanwhile; we have one thread.",
+    "librdkafka": REASONING + "the client is the limit, and it shares two cores with the broker; its batches grow while the broker is busy, "
+    "which favours the broker with more threads.",
+    "Java": REASONING + "the client needs more CPU than either broker (the last column).",
+    "producers": REASONING + "Kafka hides its wait between transactions when many producers take turns, and uses both cores; we use one.",
+    "p50": REASONING + "a request waits until the one thread has answered those before it; Kafka has a thread for each request that is under way.",
+    "p99": REASONING + "one thread answers everybody: what delays it (a slow write, another process on its core) delays all that wait.",
+    "connections": REASONING + "one thread serves all of them, on one core; Kafka uses both.",
+    "fetch": REASONING + "Kafka hands the file to the socket in the kernel; we read and write it.",
+    "produce": REASONING + "one core against two.",
+    "recovery": REASONING + "we read the tail behind the last checkpoint with Python.",
 }
+UNKNOWN = "No reason is known yet."
 
 
 def read(name: str) -> dict[str, Any] | None:
@@ -51,18 +48,26 @@ def markdown_table(rows: Sequence[Mapping[str, str]], head: str) -> str:
 def all_rows(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return "Not measured."
-    table = markdown_table(report.table(found), "figure|oncelog|beside|ratio|bar|broker CPU|CPU beside")
+    table = markdown_table(report.table(found), report.HEAD)
     troubles = "".join(f"\n- not measured: {each}" for each in found["troubles"])
     return f"{table}\n\n{report.conditions(found)}{troubles}"
 
 
-def lost(found: Mapping[str, Any] | None) -> str:
-    """Every row that we lose or whose bar is missed, with the reason."""
+def status(found: Mapping[str, Any] | None) -> str:
+    """Whether the figures are settled, by what the run says of itself."""
     if found is None:
-        return "Not measured."
-    rows = [row for row in report.table(found) if "**" in row["bar"]]
+        return "Nothing has been measured yet."
+    doubts = report.doubts(found)
+    if not doubts:
+        return f"{found['rounds']} interleaved rounds on a quiet machine."
+    return f"**A first look, no row of it is settled**: {', '.join(doubts)}. `make bench` on a quiet machine replaces it."
+
+
+def lost(*all_found: Mapping[str, Any] | None) -> str:
+    """Every row that we lose or whose bar is missed, with the reason."""
+    rows = [row for found in all_found if found is not None for row in report.table(found) if "**" in row["bar"]]
     if not rows:
-        return "None in this run."
+        return "None in this run." if any(found is not None for found in all_found) else "Not measured."
     return "\n".join(
         f"- {row['figure']}: {row['ratio']} beside {row['beside'].partition('(')[2].rstrip(')')}. {reason_of(row['figure'])}"
         for row in rows
@@ -70,10 +75,12 @@ def lost(found: Mapping[str, Any] | None) -> str:
 
 
 def reason_of(figure: str) -> str:
-    for part, reason in REASONS.items():
-        if part in figure:
-            return reason
-    raise ValueError(f"{figure} is lost: wanted a reason in REASONS, found none")
+    return next((reason for part, reason in REASONS.items() if part in figure), UNKNOWN)
+
+
+def picture(name: str, shows: str) -> str:
+    """The chart that `oncelog bench eos --out` drew beside the figures, if it is there."""
+    return f"\n\n![{shows}](../bench/results/{name}.svg)" if (RESULTS / f"{name}.svg").is_file() else ""
 
 
 def in_short(found: Mapping[str, Any] | None) -> str:
@@ -81,11 +88,13 @@ def in_short(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return "Not measured."
     rows = [row for row in report.table(found) if row["bar"].startswith((">", "<"))]
-    return f"{markdown_table(rows, 'figure|oncelog|beside|ratio|bar')}\n\n{report.conditions(found)}"
+    return f"{status(found)}\n\n{markdown_table(rows, 'figure|oncelog|beside|ratio|bar')}\n\n{report.conditions(found)}"
 
 
 def curves(found: dict[str, Any] | None) -> str:
-    return "Not measured." if found is None else scaling.markdown(found).rstrip("\n")
+    if found is None:
+        return "Not measured."
+    return scaling.markdown(found).rstrip("\n") + picture("eos-scaling", "cost as things grow")
 
 
 def steps(found: dict[str, Any] | None) -> str:
@@ -121,13 +130,17 @@ def per_record(found: dict[str, Any] | None) -> str:
         for side, shown in ((OURS, "oncelog"), (KAFKA, "Apache Kafka")):
             rate = median_of(found, cell, side, lambda run: run["records"] / run["seconds"])
             cpu = median_of(found, cell, side, lambda run: 1e6 * run["broker_cpu_seconds"] / run["records"])
-            if rate is None or cpu is None:
+            p99 = median_of(found, cell, side, lambda run: run["latency_us"]["p99"] / 1000)
+            if rate is None or cpu is None or p99 is None:
+                row[f"{shown}, records/s"] = "not measured"
                 continue
             base.setdefault(side, cpu)
             row[f"{shown}, records/s"] = f"{rate:,.0f}"
+            row[f"{shown}, p99 ms"] = f"{p99:.1f}"
             row[f"{shown}, CPU us/record"] = f"{cpu:.1f} ({cpu / base[side]:.1f}x)"
         rows.append(row)
-    head = "written with|oncelog, records/s|oncelog, CPU us/record|Apache Kafka, records/s|Apache Kafka, CPU us/record"
+    each = "{0}, records/s|{0}, p99 ms|{0}, CPU us/record"
+    head = "|".join(("written with", each.format("oncelog"), each.format("Apache Kafka")))
     return markdown_table(rows, head)
 
 
@@ -136,7 +149,9 @@ def delay(found: dict[str, Any] | None) -> str:
         return "Not measured."
     wanted = ("begin to read", "EndTxn to read", "whole transaction")
     rows = [row for row in report.table(found) if row["figure"].startswith(wanted)]
-    return markdown_table(rows, "figure|oncelog|beside|ratio")
+    missing = [each for each in wanted if not any(row["figure"].startswith(each) for row in rows)]
+    said = f"\n\nNot measured in this run: {', '.join(missing)}." if missing else ""
+    return markdown_table(rows, "figure|oncelog|beside|ratio") + said
 
 
 def documents() -> dict[Path, str]:
@@ -144,13 +159,14 @@ def documents() -> dict[Path, str]:
     parts: dict[Path, dict[str, str]] = {
         ROOT / "README.md": {"measured": in_short(eos)},
         ROOT / "docs/benchmarks.md": {
-            "process": all_rows(eos),
-            "lost": lost(eos),
-            "power": all_rows(power),
+            "status": status(eos),
+            "process": all_rows(eos) + picture("eos", "ratios to Apache Kafka"),
+            "lost": lost(eos, power),
+            "power": all_rows(power) + picture("eos-power", "ratios with a sync before every answer"),
             "scaling": curves(read("eos-scaling")),
             "steps": steps(read("hot_path")),
         },
-        ROOT / "docs/cost.md": {"per record": per_record(eos), "delay": delay(eos)},
+        ROOT / "docs/cost.md": {"status": status(eos), "per record": per_record(eos), "delay": delay(eos)},
     }
     found: dict[Path, str] = {}
     for path, contents in parts.items():

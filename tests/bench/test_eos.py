@@ -11,9 +11,9 @@ import pytest
 import oncelog
 from oncelog.cli.main import main
 from oncelog.client.cluster import Cluster
-from oncelog.cost import eos, load, report, scaling
+from oncelog.cost import eos, load, page_cache, report, scaling
 from oncelog.cost.load import CannotMeasure
-from oncelog.cost.sides import OncelogSide
+from oncelog.cost.sides import OncelogSide, RunningSide
 from oncelog.inspect import views
 from oncelog.record.batch import HEADER_BYTES, read_header
 
@@ -148,6 +148,91 @@ def test_a_loss_is_printed_as_a_loss(ours: float, more: dict[str, Any], bar: str
     assert row["bar"] == bar
     assert row["ratio"].startswith(f"{ours / 100:.2f}x")
     assert row["broker CPU"] == row["CPU beside"] == "1,000 us/txn"
+
+
+def test_clients_cpu_stands_apart_from_the_brokers() -> None:
+    runs = [
+        run_of("oncelog", 1.0, 1, client_cpu_seconds=0.5),
+        run_of("other", 1.0, 1, client_cpu_seconds=0.25),
+    ]
+    (row,) = report.table({"runs": runs})
+    assert row["client CPU, both"] == "500 us/txn / 250 us/txn"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "other_load", "doubts"),
+    [
+        (5, 0.1, []),
+        (1, 0.1, ["1 of 5 rounds"]),
+        (5, 0.6, ["others kept 60% of the machine busy"]),
+    ],
+)
+def test_a_look_is_told_from_a_measurement(rounds: int, other_load: float, doubts: list[str]) -> None:
+    runs = [run_of("oncelog", 1.0, number, other_load=other_load) for number in range(rounds)]
+    assert report.doubts({"rounds": rounds, "runs": runs}) == doubts
+
+
+class Failing:
+    """A load that fails so many times with these words before it succeeds."""
+
+    def __init__(self, times: int, words: str) -> None:
+        self.left, self.words = times, words
+
+    def __call__(self, bootstrap: str, topic: str, seconds: float) -> load.Loaded:
+        del bootstrap, topic
+        self.left -= 1
+        if self.left >= 0:
+            raise CannotMeasure(self.words)
+        return load.Loaded(seconds, 1, 1, 1, 0, 0.0, {}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("times", "words", "turn", "tries"),
+    [
+        (0, "", 1, 1),
+        (1, "any reason", 1, 2),
+        (2, "any reason", 1, None),
+        (2, "Produce answered 6", 1, None),
+        (5, "Produce answered 6", 0, 6),  # a new partition has no leader yet
+    ],
+)
+def test_a_run_that_fails_is_tried_once_more(times: int, words: str, turn: int, tries: int | None) -> None:
+    found = eos.Result({}, "1", 1, 1.0)
+    run = Failing(times, words)
+    cell = eos.Cell(1, run, eos.rate_of("c"))
+    eos._one(found, cell, RunningSide("127.0.0.1:1"), "t", turn, 0.1, eos.Progress(lambda _: None, 1))  # pyright: ignore[reportPrivateUsage]
+    assert found.troubles == ([] if tries else [f"c, 127.0.0.1:1, round {turn}: {words}"])
+    assert [each["tries"] for each in found.runs] == ([tries] if tries and turn else [])
+    assert run.left == -1 if tries else run.left == 0
+
+
+def test_free_memory_is_filled_and_only_where_that_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "meminfo"
+    monkeypatch.setattr(page_cache, "MEMORY", told)
+    monkeypatch.setattr(page_cache, "LEFT_BYTES", 1 << 20)
+    monkeypatch.setattr(page_cache, "WORTH_BYTES", 1 << 20)
+    cache = page_cache.PageCache()
+    assert cache.fill() == 0  # nobody says how much is free
+    told.write_text("MemTotal:  9999999 kB\nMemFree:  1500 kB\n")
+    assert cache.fill() == 0  # not worth it
+    told.write_text("MemFree:  9216 kB\n")
+    assert cache.fill() >= 8 << 20
+    assert [cache.fill() > 0 for _ in range(4)] == [True, True, False, False]  # it stays free: in vain
+    cache.close()
+
+
+def test_curves_are_drawn() -> None:
+    points = [
+        {"curve": f"c{curve}", "counts": "producers", "per": "transaction", "point": point, "cpu_us": 100.0 + point}
+        for curve in range(4)
+        for point in (1, 10)
+    ]  # fmt: skip
+    drawn = scaling.chart({"runs": points})
+    assert drawn.count("<polyline") == 4
+    assert drawn.startswith("<svg")
+    assert "c3: us per transaction" in drawn
 
 
 def test_curves_are_written_with_their_spread() -> None:

@@ -12,6 +12,7 @@ from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
 from oncelog.cost import eos, report, scaling
 from oncelog.cost.load import CannotMeasure
+from oncelog.cost.page_cache import PageCache
 
 
 def bench_eos(options: argparse.Namespace) -> int:
@@ -20,6 +21,7 @@ def bench_eos(options: argparse.Namespace) -> int:
     seconds = 1.0 if options.quick else options.seconds
     if options.only == "scaling":
         return _scaling(options, printer)
+    page_cache = None if options.quick else PageCache()
     try:
         sides = eos.sides_of(options.against, power=options.durability == "power")
         found = eos.measure(
@@ -31,10 +33,14 @@ def bench_eos(options: argparse.Namespace) -> int:
             power=options.durability == "power",
             log_bytes=eos.LOG_BYTES // (16 if options.quick else 1),
             warm_up=1.0 if options.quick else eos.WARM_UP_S,
+            page_cache=page_cache,
         )
     except CannotMeasure as fault:
         print(f"oncelog: {fault}", file=sys.stderr)
         return Exit.BAD
+    finally:
+        if page_cache is not None:
+            page_cache.close()
     plain = found.plain()
     if options.out is not None:
         try:
@@ -65,20 +71,27 @@ def _kept(plain: dict[str, Any], out: Path, name: str, only: str | None) -> dict
 
 def _scaling(options: argparse.Namespace, printer: Printer) -> int:
     """The curves, of oncelog alone."""
+    page_cache = None if options.quick else PageCache()
     try:
         found = scaling.measure(
-            rounds=1 if options.quick else min(options.rounds, 3),
+            rounds=1 if options.quick else options.rounds,
             seconds=0.5 if options.quick else min(options.seconds, 2.0),
             tell=printer.note,
             largest=100 if options.quick else 10_000,
+            page_cache=page_cache,
         )
     except CannotMeasure as fault:
         print(f"oncelog: {fault}", file=sys.stderr)
         return Exit.BAD
+    finally:
+        if page_cache is not None:
+            page_cache.close()
     if options.out is not None:
         out = Path(options.out)
         out.mkdir(parents=True, exist_ok=True)
         (out / "eos-scaling.json").write_text(json.dumps(found, indent=1) + "\n")
+        (out / "eos-scaling.md").write_text(scaling.markdown(found))
+        (out / "eos-scaling.svg").write_text(scaling.chart(found))
     if options.json:
         printer.value(found)
     else:

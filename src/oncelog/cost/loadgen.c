@@ -25,6 +25,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,12 @@ static int open_socket(void) {
   if (s < 0 || connect(s, (struct sockaddr *)&where, sizeof where)) fail("connect", s);
   setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   return s;
+}
+
+static double cpu_seconds(void) {
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
 /* ---- samples */
@@ -326,20 +333,35 @@ static void receive(Peer *p) {
   memmove(p->in, p->in + at, p->in_size - at);
   p->in_size -= at;
 }
-static int turn(Peer *peers, int count, int wait_ms) {
+/* Waits to the microsecond: epoll_wait knows only whole milliseconds, as long as a whole transaction takes. */
+static void wait_us(int64_t us) {
+  struct pollfd any = {events_fd, POLLIN, 0};
+  struct timespec t = {us / 1000000, us % 1000000 * 1000};
+  if (us > 0) ppoll(&any, 1, &t, NULL);
+}
+/* Until something has to be sent that no answer brings about: a planned transaction, or a request once more. */
+static int64_t next_due(const Peer *peers, int count) {
+  int64_t now = now_us(), next = now + 20000;
+  for (int k = 0; k < count; k++) {
+    const Peer *p = &peers[k];
+    if (p->retry_at) { if (p->retry_at < next) next = p->retry_at; }
+    else if (interval_us && p->state == RESTING && p->due < stop_at && p->due < next) next = p->due;
+  }
+  return next > now ? next - now : 0;
+}
+static void turn(Peer *peers, int count, int64_t longest_us) {
   struct epoll_event ready[256];
-  int n = epoll_wait(events_fd, ready, 256, wait_ms);
+  wait_us(longest_us);
+  int n = epoll_wait(events_fd, ready, 256, 0);
   for (int k = 0; k < n; k++) {
     Peer *p = ready[k].data.ptr;
     if (ready[k].events & EPOLLOUT) push(p);
     if (ready[k].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) receive(p);
   }
   int64_t now = now_us();
-  int waiting = 0;
   for (int k = 0; k < count; k++) {
     Peer *p = &peers[k];
     if (p->retry_at) {
-      waiting = 1;
       if (now >= p->retry_at) {
         p->retry_at = 0;
         if (p->retry_kind == INIT) ask_init(p);
@@ -348,11 +370,9 @@ static int turn(Peer *peers, int count, int wait_ms) {
       }
     }
     if (interval_us && p->state == RESTING && !p->retry_at) {
-      waiting = 1;
       if (now >= p->due && p->due < stop_at) begin_txn(p, p->due);
     }
   }
-  return waiting;
 }
 
 static void run_produce_side(int is_txn) {
@@ -382,18 +402,18 @@ static void run_produce_side(int is_txn) {
     if (all) break;
     if (now_us() > limit) fail("producers did not get their ids within seconds:", 60);
     int64_t keep = interval_us; interval_us = 0;
-    turn(peers, producers, 1);
+    turn(peers, producers, 1000);
     interval_us = keep;
   }
   if (keeps_open) {
     for (int k = 0; k < producers; k++) begin_txn(&peers[k], now_us());
-    while (opened < producers) turn(peers, producers, 1);
+    while (opened < producers) turn(peers, producers, 1000);
     printf("{}\n");
     fflush(stdout);
     while (getchar() != EOF) {}
     return;
   }
-  struct rusage before; getrusage(RUSAGE_SELF, &before);
+  double cpu_before = cpu_seconds();
   int64_t began = now_us();
   stop_at = began + (int64_t)(seconds * 1e6);
   interval_us = rate > 0 ? (int64_t)(producers * 1e6 / rate) : 0;
@@ -405,18 +425,14 @@ static void run_produce_side(int is_txn) {
   }
   for (;;) {
     int busy = 0;
-    int waiting = turn(peers, producers, interval_us ? 1 : (retries ? 1 : 20));
+    turn(peers, producers, next_due(peers, producers));
     for (int k = 0; k < producers; k++) if (peers[k].state != RESTING && (is_txn || peers[k].flying)) busy = 1;
-    (void)waiting;
     if (now_us() >= stop_at && !busy) break;
     if (now_us() > stop_at + 30000000) fail("answers are missing after seconds:", 30);
   }
   double took = (double)(now_us() - began) / 1e6;
-  struct rusage after; getrusage(RUSAGE_SELF, &after);
-  double cpu = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
-               (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1e6;
   printf("{\"seconds\": %.3f, \"done\": %ld, \"records\": %ld, \"bytes\": %ld, \"retries\": %ld, \"client_cpu_seconds\": %.3f", took, (long)done,
-         (long)done_records, (long)done_bytes, (long)retries, cpu);
+         (long)done_records, (long)done_bytes, (long)retries, cpu_seconds() - cpu_before);
   print_samples("latency_us", &whole);
   if (is_txn) { print_samples("end_us", &end_only); print_samples("produce_us", &produce_only); }
   printf("}\n");
@@ -429,6 +445,7 @@ static void run_fetch(int max_bytes) {
   int s = open_socket();
   int64_t *offsets = calloc((size_t)partitions, sizeof *offsets), *batches = calloc((size_t)partitions, sizeof *batches);
   uint8_t *answer = NULL; size_t room = 0;
+  double cpu_before = cpu_seconds();
   int64_t began = now_us();
   stop_at = began + (int64_t)(seconds * 1e6);
   Bytes out = {0};
@@ -467,7 +484,8 @@ static void run_fetch(int max_bytes) {
     if (at == 0) offsets[part] = 0; /* the end: from the beginning again */
   }
   double took = (double)(now_us() - began) / 1e6;
-  printf("{\"seconds\": %.3f, \"done\": %ld, \"records\": %ld, \"bytes\": %ld", took, (long)done, (long)done_records, (long)done_bytes);
+  printf("{\"seconds\": %.3f, \"done\": %ld, \"records\": %ld, \"bytes\": %ld, \"client_cpu_seconds\": %.3f", took, (long)done, (long)done_records,
+         (long)done_bytes, cpu_seconds() - cpu_before);
   print_samples("latency_us", &whole);
   printf("}\n");
 }
@@ -518,7 +536,7 @@ static void run_seen(void) {
   struct epoll_event e = {EPOLLIN, {.ptr = p}};
   epoll_ctl(events_fd, EPOLL_CTL_ADD, p->socket, &e);
   ask_init(p);
-  while (p->state != RESTING || p->retry_at) turn(p, 1, 1);
+  while (p->state != RESTING || p->retry_at) turn(p, 1, 1000);
   int reader = open_socket();
   struct epoll_event of_reader = {EPOLLIN, {.ptr = NULL}};
   epoll_ctl(events_fd, EPOLL_CTL_ADD, reader, &of_reader);
@@ -526,13 +544,15 @@ static void run_seen(void) {
   Bytes out = {0};
   do { out.size = 0; put_fetch(&out, offset, 0); send_all(reader, &out); } while (read_fetched(reader, &offset) >= 0); /* what was there before */
   out.size = 0; put_fetch(&out, offset, 500); send_all(reader, &out);
+  double cpu_before = cpu_seconds();
   int64_t began = now_us(), step = (int64_t)(1e6 / rate), due = began;
   stop_at = began + (int64_t)(seconds * 1e6);
   interval_us = step; /* an answer to EndTxn begins nothing by itself */
   while (now_us() < stop_at || read_count < begun_count) {
     if (now_us() > stop_at + 30000000) fail("records are missing after seconds:", 30);
     struct epoll_event ready[4];
-    int n = epoll_wait(events_fd, ready, 4, 1);
+    wait_us(p->retry_at ? p->retry_at - now_us() : p->state == RESTING && due < stop_at ? due - now_us() : 20000);
+    int n = epoll_wait(events_fd, ready, 4, 0);
     for (int k = 0; k < n; k++) {
       if (ready[k].data.ptr) { receive(p); continue; }
       int64_t data = read_fetched(reader, &offset), now = now_us();
@@ -548,8 +568,8 @@ static void run_seen(void) {
     }
   }
   double took = (double)(now_us() - began) / 1e6;
-  printf("{\"seconds\": %.3f, \"done\": %ld, \"records\": %ld, \"bytes\": %ld, \"retries\": %ld", took, (long)read_count, (long)(read_count * txn_records),
-         (long)(read_count * txn_records * record_bytes), (long)retries);
+  printf("{\"seconds\": %.3f, \"done\": %ld, \"records\": %ld, \"bytes\": %ld, \"retries\": %ld, \"client_cpu_seconds\": %.3f", took, (long)read_count,
+         (long)(read_count * txn_records), (long)(read_count * txn_records * record_bytes), (long)retries, cpu_seconds() - cpu_before);
   print_samples("latency_us", &whole);
   print_samples("end_us", &end_only);
   printf("}\n");

@@ -12,6 +12,9 @@ BAR_HEIGHT: Final = 18
 CHART_WIDTH: Final = 900
 NAME_WIDTH: Final = 380
 COLOURS: Final = ("#1f8a5b", "#2457c5", "#b7791f")
+HEAD: Final = "figure|oncelog|beside|ratio|bar|broker CPU|CPU beside|client CPU, both"
+ENOUGH_ROUNDS: Final = 5  # fewer are a look, and so is a machine that others kept busy
+QUIET_SHARE: Final = 0.25
 
 
 def table(found: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -57,8 +60,10 @@ def _row(
             middle = statistics.median(ratios)
             row["ratio"] = f"{middle:.2f}x ({min(ratios):.2f}..{max(ratios):.2f})"
             row["bar"] = _bar(one if judged else {**one, "at_least": None}, middle)
-    row["broker CPU"] = _cpu(ours, one)
-    row["CPU beside"] = _cpu(theirs, one)
+    row["broker CPU"] = _cpu(ours, one, "broker_cpu_seconds")
+    row["CPU beside"] = _cpu(theirs, one, "broker_cpu_seconds")
+    clients = [_cpu(runs, one, "client_cpu_seconds") for runs in (ours, theirs)]
+    row["client CPU, both"] = " / ".join(each for each in clients if each)
     return row
 
 
@@ -74,15 +79,14 @@ def _bar(one: Mapping[str, Any], ratio: float) -> str:
     )
 
 
-def _cpu(runs: Mapping[int, Mapping[str, Any]], one: Mapping[str, Any]) -> str:
-    known = [each for each in runs.values() if each["broker_cpu_seconds"] is not None and each["done"]]
+def _cpu(runs: Mapping[int, Mapping[str, Any]], one: Mapping[str, Any], whose: str) -> str:
+    """Of the broker or of the clients, per transaction or per gigabyte."""
+    known = [each for each in runs.values() if each.get(whose) is not None and each["done"]]
     if not known:
         return ""
     if one["unit"] in ("txn/s", "ms"):
-        return f"{statistics.median(1e6 * each['broker_cpu_seconds'] / each['done'] for each in known):,.0f} us/txn"
-    return (
-        f"{statistics.median(each['broker_cpu_seconds'] / (each['bytes'] / 1e9) for each in known):.2f} s/GB"
-    )
+        return f"{statistics.median(1e6 * each[whose] / each['done'] for each in known):,.0f} us/txn"
+    return f"{statistics.median(each[whose] / (each['bytes'] / 1e9) for each in known):.2f} s/GB"
 
 
 def _number(value: float) -> str:
@@ -91,7 +95,7 @@ def _number(value: float) -> str:
 
 def markdown(found: Mapping[str, Any]) -> str:
     rows = table(found)
-    head = "figure|oncelog|beside|ratio|bar|broker CPU|CPU beside".split("|")
+    head = HEAD.split("|")
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     lines += [f"| {' | '.join(row.get(each, '') for each in head)} |" for row in rows]
     lines += ["", *starts(found), "", conditions(found)]
@@ -115,12 +119,29 @@ def starts(found: Mapping[str, Any]) -> list[str]:
 def conditions(found: Mapping[str, Any]) -> str:
     """The circumstances, in a sentence."""
     machine = found["machine"]
-    others = [each["other_load"] for each in found["runs"]] or [0.0]
+    others = _other_loads(found)
+    rounds = f"{found['rounds']} round{'s' if found['rounds'] > 1 else ''}"
     return (
-        f"{found['rounds']} rounds of {found['seconds']:g} s, sides interleaved, load from a native generator on the same "
+        f"{rounds} of {found['seconds']:g} s, sides interleaved, load from a native generator on the same "
         f"{machine['cores']} cores ({machine['memory_gb']} GB, {machine['system']}, Python {machine['python']}); other load of the "
-        f"machine {min(others):.2f} to {max(others):.2f} of all cores. Ratios are of the same round: median (smallest..largest)."
+        f"machine {statistics.median(others):.2f} of all cores ({min(others):.2f}..{max(others):.2f}). Ratios are of the same round: "
+        "median (smallest..largest)."
     )
+
+
+def doubts(found: Mapping[str, Any]) -> list[str]:
+    """Why its figures are not settled, each in a few words; none for a whole measurement on a quiet machine."""
+    said: list[str] = []
+    if found["rounds"] < ENOUGH_ROUNDS:
+        said.append(f"{found['rounds']} of {ENOUGH_ROUNDS} rounds")
+    other = statistics.median(_other_loads(found))
+    if other > QUIET_SHARE:
+        said.append(f"others kept {other:.0%} of the machine busy")
+    return said
+
+
+def _other_loads(found: Mapping[str, Any]) -> list[float]:
+    return [each["other_load"] for each in found["runs"] if each["done"]] or [0.0]
 
 
 def chart(found: Mapping[str, Any]) -> str:

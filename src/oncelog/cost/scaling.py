@@ -5,16 +5,18 @@ else the machine does than a rate; the rate stands beside it. Rounds go over all
 minute of the machine does not look like growth.
 """
 
+import html
 import statistics
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from oncelog import __version__
 from oncelog.cost import load
-from oncelog.cost.eos import create, first_transaction, machine, remove
+from oncelog.cost.eos import FIRST_S, create, first_transaction, machine, remove
 from oncelog.cost.load import Loaded
+from oncelog.cost.page_cache import PageCache
 from oncelog.cost.sides import OncelogSide, OtherLoad, cpu_seconds
 
 PRODUCERS: Final = 50
@@ -153,6 +155,7 @@ def measure(
     tell: Callable[[str], None],
     only: str | None = None,
     largest: int = 10_000,
+    page_cache: PageCache | None = None,
 ) -> dict[str, Any]:
     """All curves on oncelog. Points above `largest` are left out."""
     side = OncelogSide()
@@ -168,7 +171,9 @@ def measure(
                 curve.prepare(side.bootstrap, topic, point)
             for turn in range(rounds + 1):
                 for point in points if turn % 2 else reversed(points):
-                    run = _one(side, curve, topics[point], point, seconds if turn else min(seconds, 1))
+                    if page_cache is not None:
+                        page_cache.fill()
+                    run = _one(side, curve, topics[point], point, seconds if turn else FIRST_S)
                     cost = f"{run['cpu_us']:8,.0f} us per {curve.per}"
                     tell(f"{curve.name:48} {point:6,} {curve.counts:18} {cost}")
                     if turn:
@@ -224,3 +229,51 @@ def markdown(found: dict[str, Any]) -> str:
         f"{min(others):.2f} to {max(others):.2f} of all cores."
     )
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+WIDE, HIGH, LEFT, BELOW = 300, 170, 46, 34  # of one curve's picture
+
+
+def chart(found: Mapping[str, Any]) -> str:
+    """The curves side by side, the points evenly spaced: medians as a line, the spread as bars. Costs begin at 0."""
+    runs: list[dict[str, Any]] = found["runs"]
+    names = list(dict.fromkeys(str(each["curve"]) for each in runs))
+    size = f"0 0 {WIDE * min(len(names), 3)} {HIGH * -(-len(names) // 3)}"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" font-family="sans-serif" font-size="10">',
+        '<rect width="100%" height="100%" fill="#fff"/>',
+    ]
+    for number, name in enumerate(names):
+        left, top = WIDE * (number % 3), HIGH * (number // 3)
+        parts.append(
+            f'<g transform="translate({left} {top})">{_curve([r for r in runs if r["curve"] == name])}</g>'
+        )
+    return "".join(parts) + "</svg>\n"
+
+
+def _curve(runs: Sequence[Mapping[str, Any]]) -> str:
+    points = sorted({int(each["point"]) for each in runs})
+    costs = {point: [float(each["cpu_us"]) for each in runs if each["point"] == point] for point in points}
+    top = 1.15 * max(max(each) for each in costs.values())
+    step = (WIDE - LEFT - 20) / max(len(points) - 1, 1)
+
+    def y(cost: float) -> float:
+        return 26 + (HIGH - 26 - BELOW) * (1 - cost / top)
+
+    title = html.escape(f"{runs[0]['curve']}: us per {runs[0]['per']}")
+    parts = [f'<text x="4" y="14">{title}</text>']
+    parts += [
+        f'<line x1="{LEFT}" x2="{WIDE - 10}" y1="{y(at):.0f}" y2="{y(at):.0f}" stroke="#ddd"/>'
+        f'<text x="{LEFT - 4}" y="{y(at) + 3:.0f}" text-anchor="end">{at:,.0f}</text>'
+        for at in (0, top / 2, top)
+    ]
+    line: list[str] = []
+    for number, point in enumerate(points):
+        x, found = LEFT + 5 + number * step, costs[point]
+        line.append(f"{x:.0f},{y(statistics.median(found)):.0f}")
+        parts.append(
+            f'<line x1="{x:.0f}" x2="{x:.0f}" y1="{y(min(found)):.0f}" y2="{y(max(found)):.0f}" stroke="#1f8a5b" stroke-width="3"/>'
+            f'<text x="{x:.0f}" y="{HIGH - BELOW + 14}" text-anchor="middle">{point:,}</text>'
+        )
+    parts.append(f'<polyline points="{" ".join(line)}" fill="none" stroke="#1f8a5b"/>')
+    return "".join(parts) + f'<text x="{LEFT}" y="{HIGH - 6}">{html.escape(runs[0]["counts"])}</text>'
