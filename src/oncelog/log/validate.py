@@ -357,7 +357,7 @@ def summarize(data: bytes, at: int, count: int) -> Summary:
                     fixed += range(time_at, offset_at)
                 run, times = _run(data, end, size, index, count, start, time_at, offset_at, key_at, fixed)
                 if run:
-                    if times:
+                    if times and times.strip(ONE_BYTE[delta + TIMES_FROM]):  # else all have the model's time
                         top = max(times)
                         if top - TIMES_FROM > highest:
                             highest, max_at = top - TIMES_FROM, index + times.index(top)
