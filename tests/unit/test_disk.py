@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from oncelog.engine import disk as disk_module
-from oncelog.engine.disk import RealDisk
+from oncelog.engine.disk import MANY_FILES, RealDisk
 from oncelog.engine.memory import MemoryDisk
 from oncelog.errors import StorageFault
 from oncelog.ports import Bytes, Disk
@@ -112,6 +112,7 @@ def test_more_files_than_descriptors(tmp_path: pathlib.Path) -> None:
 def test_a_sync_of_many_files_holds_few_descriptors(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(disk_module, "_sweep_is_enough", lambda _path: False)  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
     disk = real(tmp_path, limit=32)
     files = [disk.open(f"f{at}", create=True) for at in range(50)]
     for file in files:
@@ -137,6 +138,60 @@ def test_a_sync_of_many_files_holds_few_descriptors(
 
 def _refuses(_: int) -> None:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+@pytest.mark.parametrize("swept", [True, False])
+def test_many_files_are_swept_and_each_is_asked_only_if_the_sweep_failed(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, swept: bool
+) -> None:
+    monkeypatch.setattr(disk_module, "_sweep_is_enough", lambda _path: True)  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    disk = real(tmp_path)
+    files = [disk.open(f"f{at}", create=True) for at in range(MANY_FILES)]
+    for file in files:
+        file.append((b"x",))
+    sweeps: list[int] = []
+    synced: list[int] = []
+
+    def syncfs(descriptor: int) -> int:
+        sweeps.append(os.fstat(descriptor).st_dev)
+        return 0 if swept else -1
+
+    monkeypatch.setattr(disk_module, "_SYNC_FILE_SYSTEM", syncfs)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    disk.sync(files[1:]).result()
+    assert (len(sweeps), len(synced)) == (0, MANY_FILES - 1)
+    disk.sync(files).result()
+    assert set(sweeps) == {tmp_path.stat().st_dev}
+    assert len(synced) == MANY_FILES - 1 + (0 if swept else MANY_FILES)
+    if not swept:
+        monkeypatch.setattr(os, "fdatasync", _refuses)
+        with pytest.raises(StorageFault, match=r"fdatasync of .*f0 failed: Input/output error"):
+            disk.sync(files).result()
+    disk.close()
+
+
+MOUNTS = """
+# kernel  device  file system  enough
+  6.1.0   same    ext4         yes
+  5.8.0   same    xfs          yes
+  5.7.19  same    ext4         no
+  6.1.0   other   ext4         no
+  6.1.0   same    fuse.sshfs   no
+  odd     same    ext4         no
+"""
+
+
+@pytest.mark.parametrize("row", [line.split() for line in MOUNTS.strip().splitlines()[1:]])
+def test_a_sweep_is_enough_only_where_it_tells_of_errors(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, row: list[str]
+) -> None:
+    release, where, kind, enough = row
+    device = tmp_path.stat().st_dev + (where == "other")
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"27 1 {os.major(device)}:{os.minor(device)} / / rw - {kind} /dev/x rw\n")
+    monkeypatch.setattr(disk_module, "_MOUNTS", str(mounts))
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "n", release, "v", "m")))
+    assert disk_module._sweep_is_enough(str(tmp_path)) == (enough == "yes")  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_second_process_is_refused(tmp_path: pathlib.Path) -> None:

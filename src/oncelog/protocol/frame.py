@@ -39,18 +39,20 @@ class Frames:
         at, size = 0, len(view)
         while at < size:
             wanted = LENGTH.size if self._length is None else self._length
-            piece = view[at : at + wanted - self._size].tobytes()
-            at += len(piece)
-            if self._size + len(piece) < wanted:
+            here = view[at : at + wanted - self._size]
+            at += len(here)
+            if self._size + len(here) < wanted:
                 if self._kept and len(self._kept[-1]) < SMALL_BYTES:  # or a byte at a time would cost forty
-                    self._kept[-1] += piece
+                    self._kept[-1] += here
                 else:
-                    self._kept.append(piece)
-                self._size += len(piece)
+                    self._kept.append(here.tobytes())
+                self._size += len(here)
                 break
             if self._size:
-                piece = b"".join((*self._kept, piece))
+                piece = b"".join((*self._kept, here))  # what came just now is copied once
                 self._kept, self._size = [], 0
+            else:
+                piece = here.tobytes()
             if self._length is not None:
                 self._length = None
                 frames.append(piece)

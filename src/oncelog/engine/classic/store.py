@@ -12,7 +12,7 @@ from oncelog.tasks import Future, Gate, Loop, sleep, spawn, supervise
 PARALLEL_SYNCS: Final = 4  # one journal commit of the file system then serves several files
 SYNC_FILES: Final = 128  # of one call: each needs a descriptor while it is synced
 SLICE_MS: Final = 3
-MANY_FILES: Final = 32  # from here on one sweep serves them all (engine/disk.py)
+MANY_FILES: Final = 16  # from here on one sweep serves them all (engine/disk.py)
 
 
 class Synced(Protocol):
