@@ -58,6 +58,9 @@ RETRIED_AS_NOT_ENOUGH_REPLICAS: Final = frozenset(
 ZSTD: Final = 4
 OF_PRODUCER: Final = Struct(">qhi")  # producer id, producer epoch and base sequence, in the header of a batch
 OF_PRODUCER_AT: Final = 43
+FIRST_SAME_LAYOUT: Final = 10  # of an answer: from here on only the topic's id takes the place of its name
+SHORT_NAME_BYTES: Final = 126  # a longer name's length has two bytes
+ONE_APPENDED: Final = Struct(">Bihqqq9s")  # one partition: index, error, base offset, append time, log start
 ACKS: Final = {-1: Acks.ALL, 0: Acks.NONE, 1: Acks.LEADER}
 
 Outcome = Future[Appended | Refused] | Refused
@@ -66,7 +69,13 @@ Outcome = Future[Appended | Refused] | Refused
 async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> ProduceResponse | None:
     topics = request.topic_data
     if len(topics) == 1 and len(topics[0].partition_data) == 1:
-        outcomes = [[await _one(request, context, broker)]]
+        outcome = await _one(request, context, broker)
+        if not isinstance(outcome, Refused) and outcome.done() and request.acks != Acks.NONE:
+            done = outcome.result()
+            if isinstance(done, Appended):  # the usual end of a usual request
+                context.release_order()
+                return OneAppended(topics[0], done)
+        outcomes = [[outcome]]
     else:
         outcomes = await _many(request, context, broker)
     context.release_order()  # every batch has its place; what is left is waiting for the disk
@@ -100,6 +109,43 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
             raise CloseConnection("a Produce with acks=0 was refused")
         return None
     return ProduceResponse(responses=responses)
+
+
+class OneAppended(ProduceResponse):
+    """The answer for one batch that has its place: the bytes of the general form, without the objects that would hold them."""
+
+    def __init__(self, asked: TopicProduceData, done: Appended) -> None:
+        self._asked = asked
+        self._done = done
+
+    def general(self) -> ProduceResponse:
+        asked = self._asked
+        parts = [_answer(asked.partition_data[0].index, self._done)]
+        topic = TopicProduceResponse(name=asked.name, topic_id=asked.topic_id, partition_responses=parts)
+        return ProduceResponse(responses=[topic])
+
+    def write(self, out: bytearray, version: int) -> None:
+        if version < FIRST_SAME_LAYOUT:
+            self.general().write(out, version)
+            return
+        asked, done = self._asked, self._done
+        if version >= FIRST_WITH_IDS:
+            out += b"\2" + asked.topic_id
+        else:
+            name = asked.name.encode()
+            if len(name) > SHORT_NAME_BYTES:
+                self.general().write(out, version)
+                return
+            out += bytes((2, len(name) + 1)) + name
+        out += ONE_APPENDED.pack(
+            2,
+            asked.partition_data[0].index,
+            0,
+            done.base_offset,
+            done.log_append_time_ms,
+            done.log_start_offset,
+            b"\1",  # no record errors; then zeroes: no message, no tags, no throttling, no tags
+        )
 
 
 async def _one(request: ProduceRequest, context: Context, broker: Runtime) -> Outcome:
