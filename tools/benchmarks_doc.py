@@ -19,13 +19,18 @@ TUNED = "Apache Kafka, backoff 1 ms"
 # Why a cell is lost, by a part of its name. What was not measured says so.
 REASONING = "Reasoning, not measured: "
 REASONS = {
-    "1 MB batches": REASONING + "the copy into the page cache is most of it, and Kafka receives the next request meanwhile; we have one thread.",
-    "librdkafka": REASONING + "the client is the limit, and it shares two cores with the broker; its batches grow while the broker is busy, "
+    "1 MB batches": REASONING
+    + "the copy into the page cache is most of it, and Kafka receives the next request meanwhile; we have one thread.",
+    "librdkafka": REASONING
+    + "the client is the limit, and it shares two cores with the broker; its batches grow while the broker is busy, "
     "which favours the broker with more threads.",
     "Java": REASONING + "the client needs more CPU than either broker (the last column).",
-    "producers": REASONING + "Kafka hides its wait between transactions when many producers take turns, and uses both cores; we use one.",
-    "p50": REASONING + "a request waits until the one thread has answered those before it; Kafka has a thread for each request that is under way.",
-    "p99": REASONING + "one thread answers everybody: what delays it (a slow write, another process on its core) delays all that wait.",
+    "producers": REASONING
+    + "Kafka hides its wait between transactions when many producers take turns, and uses both cores; we use one.",
+    "p50": REASONING
+    + "a request waits until the one thread has answered those before it; Kafka has a thread for each request that is under way.",
+    "p99": REASONING
+    + "one thread answers everybody: what delays it (a slow write, another process on its core) delays all that wait.",
     "connections": REASONING + "one thread serves all of them, on one core; Kafka uses both.",
     "fetch": REASONING + "Kafka hands the file to the socket in the kernel; we read and write it.",
     "produce": REASONING + "one core against two.",
@@ -65,7 +70,9 @@ def status(found: Mapping[str, Any] | None) -> str:
 
 def lost(*all_found: Mapping[str, Any] | None) -> str:
     """Every row that we lose or whose bar is missed, with the reason."""
-    rows = [row for found in all_found if found is not None for row in report.table(found) if "**" in row["bar"]]
+    rows = [
+        row for found in all_found if found is not None for row in report.table(found) if "**" in row["bar"]
+    ]
     if not rows:
         return "None in this run." if any(found is not None for found in all_found) else "Not measured."
     return "\n".join(
