@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 from oncelog.broker.connection import LONG_POLLS, Connection
 from oncelog.broker.context import CloseConnection, Context
 from oncelog.broker.handlers import api_of
+from oncelog.broker.handlers.produce import OneAppended
 from oncelog.broker.runtime import Runtime
 from oncelog.errors import OncelogError, StorageFault
 from oncelog.protocol.frame import Frames
@@ -253,7 +254,7 @@ class CoreLink(Link):
 
     def _decode(self, found: Any, response: type[Message], key: int, version: int) -> Any:
         assert isinstance(found, response), f"api {key} v{version} answers {found!r}"
-        return found
+        return found.general() if isinstance(found, OneAppended) else found
 
     def _hang_up(self) -> None:
         self._queued.clear()
