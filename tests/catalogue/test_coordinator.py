@@ -76,6 +76,43 @@ def test_b1_kafka_17754_late_endtxn_of_the_classic_protocol() -> None:
     assert stage.values() == ["first"]
 
 
+def speak_classic(one: Txn, value: str, commit: bool = True) -> list[str]:
+    """A whole transaction of the classic protocol, each API once."""
+    said = [one.add(("t", 0)), one.produce(value, version=9), one.add_offsets("g")]
+    said.append(one.commit_offset("g", 1, version=3))
+    return [*said, one.commit(version=3) if commit else one.abort(version=3)]
+
+
+def test_b1_the_guard_and_a_zombie_on_a_newer_connection_than_its_successors() -> None:
+    """Decision 0010: same client id, same host. What the zombie says is refused, and counts for nothing."""
+    stage = stage_with_topic()
+    zombie = Txn(stage)
+    assert speak_classic(zombie, "first")[-1] == "NONE"
+    successor = Txn(stage, start=False)
+    successor.connection = 2
+    assert successor.init() == "NONE 0/1"
+    zombie.connection = 3  # its old one was idle for too long
+    for number in range(2):
+        refused = speak_classic(zombie, "zombie")
+        assert "NONE" not in " ".join(refused), refused
+        assert speak_classic(successor, f"next {number}")[-1] == "NONE"
+    assert stage.values() == ["first", "next 0", "next 1"]
+    assert stage.broker.latecomers.refused == 0
+
+
+def test_b1_the_guard_and_a_successor_on_an_older_connection_than_its_predecessors() -> None:
+    """It was connected first and took over last: a standby, say."""
+    stage = stage_with_topic()
+    predecessor, standby = Txn(stage, start=False), Txn(stage, start=False)
+    predecessor.connection, standby.connection = 2, 1
+    assert standby.state() == "TRANSACTIONAL_ID_NOT_FOUND"
+    for number in range(2):
+        for one in (predecessor, standby):
+            assert one.init().startswith("NONE")
+            assert speak_classic(one, f"{one.connection} {number}")[-1] == "NONE"
+    assert stage.values() == ["2 0", "1 0", "2 1", "1 1"]
+
+
 def test_b1_kafka_17754_late_endtxn_under_kip_890() -> None:
     stage = stage_with_topic()
     one = Txn(stage)

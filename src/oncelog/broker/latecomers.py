@@ -11,30 +11,40 @@ from collections import OrderedDict
 from typing import Final
 
 from oncelog.broker.context import Context
+from oncelog.model import Producer
 
 LIMIT_IDS: Final = 100_000  # remembered at once; the longest silent one is forgotten first
 LIMIT_CLIENTS_PER_ID: Final = 64
 
 
 class Latecomers:
-    """The newest connection that spoke, by transactional id, API and client. Connection ids rise with every accept."""
+    """The newest connection that spoke, by transactional id, API and client. Connection ids rise with every accept.
+
+    What is known of an id is of one producer, id and epoch: whoever comes after an InitProducerId begins anew, on whatever
+    connection, for the epoch already tells it from what was before.
+    """
 
     def __init__(self, *, enabled: bool) -> None:
         self._enabled = enabled
-        self._newest: OrderedDict[str, dict[tuple[int, str | None, str], int]] = OrderedDict()
+        self._newest: OrderedDict[str, tuple[Producer, dict[tuple[int, str | None, str], int]]] = (
+            OrderedDict()
+        )
         self.refused = 0  # copies that were turned away; counted by who does so
 
-    def is_late(self, transactional_id: str, context: Context) -> bool:
-        """Notes who speaks; True if the same client has spoken this API for the id on a newer connection."""
+    def is_late(self, transactional_id: str, producer: Producer, context: Context) -> bool:
+        """Notes who speaks; True if the same client has spoken this API for this producer on a newer connection.
+
+        Only of the id's present producer: a fenced one must not count as its successor's newest word.
+        """
         if not self._enabled:
             return False
-        spoken = self._newest.get(transactional_id)
-        if spoken is None:
-            spoken = self._newest[transactional_id] = {}
+        known = self._newest.get(transactional_id)
+        if known is None or known[0] != producer:
+            known = self._newest[transactional_id] = (producer, {})
             if len(self._newest) > LIMIT_IDS:
                 self._newest.popitem(last=False)
-        else:
-            self._newest.move_to_end(transactional_id)
+        self._newest.move_to_end(transactional_id)
+        spoken = known[1]
         client = (context.api_key, context.client_id, context.peer_host)
         if spoken.get(client, -1) > context.connection_id:
             return True

@@ -112,9 +112,10 @@ class Runtime:
 
     def is_late_copy(self, transactional_id: str, producer: Producer, context: Context) -> bool:
         """Whether a request that would be accepted comes on a connection that its client has left (decision 0010)."""
-        late = self.latecomers.is_late(transactional_id, context)
         txn = self.transactions.get(transactional_id)
-        if not late or txn is None or txn.producer != producer:
+        if txn is None or txn.owner != producer:  # refused anyway, and no sign of where the owner speaks
+            return False
+        if not self.latecomers.is_late(transactional_id, producer, context):
             return False
         self.latecomers.refused += 1
         return True
