@@ -119,6 +119,33 @@ def test_a_prepared_transaction_survives_time_out_producer_and_broker(
         assert visible(broker) == ([b"prepared"] if commit else []) + [b"next"]
 
 
+@pytest.mark.parametrize(("two_phase", "version"), [(True, 2), (False, 2), (True, 0)])
+def test_neither_a_start_that_aborts_nor_an_heirs_time_out_ends_what_was_prepared(
+    two_phase: bool, version: int
+) -> None:
+    settings = {
+        "transaction.two.phase.commit.enable": True,
+        "transaction.version": version,  # records of version 0 have no place for an heir
+        "recovery.ongoing": "abort",
+    }
+    with oncelog.Broker(settings=settings, virtual_clock=True) as broker:
+        broker.topic("out")
+        with connect(broker.bootstrap) as door:
+            first = init(door)
+            assert produce(door, first.producer_id, first.producer_epoch, 0, b"prepared") is ErrorCode.NONE
+        broker.restart()
+        with connect(broker.bootstrap) as door:
+            heir = init(door, two_phase=two_phase, keep=True)
+            assert heir.ongoing_txn_producer_id == first.producer_id
+        broker.clock.advance(3600)
+        broker.restart()
+        broker.clock.advance(3600)
+        with connect(broker.bootstrap) as door:
+            assert state_of(door)[0] == "Ongoing"
+            assert end(door, heir.producer_id, heir.producer_epoch, commit=True).error_code == ErrorCode.NONE
+            assert visible(broker) == [b"prepared"]
+
+
 def test_keeping_where_nothing_is_ongoing_is_an_ordinary_init(broker: oncelog.Broker) -> None:
     with connect(broker.bootstrap) as door:
         answer = init(door, keep=True)

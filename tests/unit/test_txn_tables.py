@@ -260,6 +260,35 @@ def init(
     )
 
 
+STALE = """
+# given    epoch  answer                   next
+  -        3      CONCURRENT_TRANSACTIONS  PREPARE_ABORT
+  7/3      3      CONCURRENT_TRANSACTIONS  PREPARE_ABORT
+  7/4      3      CONCURRENT_TRANSACTIONS  PREPARE_ABORT
+  7/2      3      PRODUCER_FENCED          -
+  6/32766  0      PRODUCER_FENCED          -
+"""
+
+
+@pytest.mark.parametrize(("given", "epoch", "answer", "then"), rows(STALE))
+def test_a_stale_init_aborts_nothing_decision_0010(given: str, epoch: str, answer: str, then: str) -> None:
+    """Only where a transaction is ongoing; the last row is of the producer id before a rollover. Kafka aborts in each row."""
+    before = txn(State.ONGOING, epoch=int(epoch))._replace(previous_producer_id=ProducerId(6))
+    who = None if given == "-" else producer(*map(int, given.split("/")))
+    for refuse, wanted in ((True, (answer, then)), (False, ("CONCURRENT_TRANSACTIONS", "PREPARE_ABORT"))):
+        decision = decide_init(
+            before,
+            transactional_id="tid",
+            given=who,
+            timeout_ms=30_000,
+            now=NOW,
+            server_version=TV2,
+            fresh_id=FRESH,
+            refuse_stale=refuse,
+        )
+        assert says(decision) == wanted
+
+
 def test_init_pending_tx5() -> None:
     assert init(txn(State.EMPTY), None, pending=State.ONGOING).answer is ErrorCode.CONCURRENT_TRANSACTIONS
 

@@ -4,7 +4,15 @@ import pytest
 
 from oncelog.errors import ErrorCode
 from oncelog.model import Millis, Producer, ProducerEpoch, ProducerId, TopicPartition
-from oncelog.txn.coordinator import Decision, completed, decide_add, decide_end, decide_init, decide_verify
+from oncelog.txn.coordinator import (
+    Decision,
+    completed,
+    decide_add,
+    decide_end,
+    decide_init,
+    decide_verify,
+    is_timed_out,
+)
 from oncelog.txn.state import NEVER_TIMES_OUT_MS, TV1, TV2, State, Txn
 from oncelog.txn.stored import decode_txn, encode_txn
 
@@ -133,6 +141,35 @@ def test_an_init_that_does_not_keep_aborts_above_the_heir() -> None:
     assert decision.record is not None
     assert decision.record.state is State.PREPARE_ABORT
     assert decision.record.producer == producer(7, 5)
+
+
+def test_a_prepared_transaction_has_no_time_out_whatever_its_heir_asks_for() -> None:
+    heir = decide_init(
+        ongoing(),
+        transactional_id="tid",
+        given=None,
+        timeout_ms=1_000,
+        now=NOW,
+        server_version=TV2,
+        fresh_id=FRESH,
+        keep_prepared=True,
+    )
+    assert heir.record is not None
+    assert not is_timed_out(heir.record, Millis(2**50))
+    assert not is_timed_out(decoded(heir.record), Millis(2**50))
+    # what the heir does of its own afterwards is an ordinary transaction with the time-out it asked for
+    ended = end(heir.record, heir.producer).record
+    assert ended is not None
+    assert ended.timeout_ms == 1_000
+    after = decide_add(completed(ended, NOW), producer(7, 5), [P0], version=TV2, now=NOW).record
+    assert after is not None
+    assert is_timed_out(after, Millis(NOW + 1_001))
+
+
+def decoded(txn: Txn) -> Txn:
+    found = decode_txn("tid", encode_txn(txn, 1))
+    assert found is not None
+    return found
 
 
 def test_without_an_ongoing_transaction_keeping_is_an_ordinary_init() -> None:

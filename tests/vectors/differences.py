@@ -15,6 +15,10 @@ NOT_BELOW_START: Final = (
     "Kafka's last stable offset falls below the log start, to the base of the batch that was cut: a read_committed "
     "reader that begins at the latest offset is told one that it may not fetch, over and over"
 )
+STALE_INIT: Final = (
+    "an instance that repairs itself with an epoch of before is a zombie or a late copy; on Kafka it aborts its successor's "
+    "transaction and fences it (decision 0010; not with transaction.late.requests.refuse=false)"
+)
 
 
 class Difference(NamedTuple):
@@ -33,6 +37,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference("V53", "at once commit 2", "NONE (P,3)", WAITED),
 )
 ALWAYS: Final[tuple[Difference, ...]] = (
+    Difference("2.4", "Ongoing E-1", "PRODUCER_FENCED Ongoing", STALE_INIT),
     Difference("PS-9", "cut to 2", "LSO 2 start 2, latest 2", NOT_BELOW_START),
     Difference("PS-9", "fetch from the latest, cut to 2", "NONE", NOT_BELOW_START),
     Difference("PS-9", "cut to 7", "LSO 7 start 7, latest 7", NOT_BELOW_START),

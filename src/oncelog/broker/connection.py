@@ -72,6 +72,9 @@ class _Request(Context):
         self.is_released = False
         self.parts: list[Any] = []
 
+    def peer_is_gone(self) -> bool:
+        return self.connection.peer_is_gone()
+
     def release_order(self) -> None:
         if not self.is_released:
             self.is_released = True
@@ -104,7 +107,9 @@ class Connection:
         peer_host: str,
         peer_port: int,
         on_idle: Callable[[], None],
+        peer_is_gone: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.peer_is_gone = peer_is_gone
         self._broker = broker
         self._wire = wire
         self.connection_id = connection_id

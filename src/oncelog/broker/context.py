@@ -23,6 +23,10 @@ class Context:
     )
     on_release: Callable[[], None] | None = None
 
+    def peer_is_gone(self) -> bool:
+        """Whether the client has closed its side: nobody waits for the answer. One look at the socket; False if unknown."""
+        return False
+
     def release_order(self) -> None:
         """A handler calls this when the next request of the connection may begin: what remains is waiting (for a sync, say).
         Answers still leave in the order of the requests."""

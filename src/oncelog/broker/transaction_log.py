@@ -15,6 +15,7 @@ from oncelog.config import BrokerConfig
 from oncelog.engine.port import Appended, Engine, Partition, Refused, Topic
 from oncelog.errors import CorruptLog, ErrorCode
 from oncelog.model import (
+    NO_PRODUCER_ID,
     TRANSACTION_STATE,
     Acks,
     Isolation,
@@ -270,7 +271,9 @@ class TransactionLog:
         topic = self._engine.topics[TRANSACTION_STATE]
         name = record.transactional_id
         at = partition_of(name, len(topic.partitions))
-        value = encode_txn(record, self._record_version)
+        # Who speaks for the id next is a tag, which version 0 does not have; it must not be lost (TX-12, decision 0011).
+        needs_tags = record.next_producer_id != NO_PRODUCER_ID
+        value = encode_txn(record, 1 if needs_tags else self._record_version)
         why = None if bump is None else value_of_bump(bump)
         batch = encode_batch(name, value, why, self._clock.wall_ms())
         written = topic.partitions[at].append(batch, acks=acks, origin=Origin.COORDINATOR)

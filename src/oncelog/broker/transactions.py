@@ -173,7 +173,7 @@ class TransactionCoordinator:
                 self._finish(entry)
             elif txn.state is State.ONGOING:
                 self._ongoing[transactional_id] = None
-                if self._config.recovery_ongoing == "abort":
+                if self._config.recovery_ongoing == "abort" and not txn.is_two_phase:
                     self._abort_later(transactional_id, "recovery")
         self._arm(
             self._config.transaction_abort_timed_out_transaction_cleanup_interval_ms, self._sweep_timeouts
@@ -220,6 +220,7 @@ class TransactionCoordinator:
                     fresh_id=fresh_id,
                     pending=entry.pending,
                     keep_prepared=keep_prepared,
+                    refuse_stale=self._config.transaction_late_requests_refuse,
                 )
             )
             bump = None

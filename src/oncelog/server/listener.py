@@ -6,6 +6,7 @@ before the next read. An idle connection thus holds no buffer.
 
 import asyncio
 import logging
+import select
 from typing import Any, Final, cast
 
 from oncelog.broker.connection import Connection
@@ -18,6 +19,7 @@ log = logging.getLogger("oncelog.listener")
 
 RECEIVE_BUFFER_BYTES: Final = 1 << 20
 SWEEP_MS: Final = 1000
+RDHUP: Final[int | None] = getattr(select, "POLLRDHUP", None)  # Linux has it
 MIN_FRAME_RATE_BYTES_PER_SECOND: Final = 1024  # a frame that arrives more slowly is a slow loris (T7)
 
 
@@ -132,6 +134,7 @@ class _Link(asyncio.BufferedProtocol):
             peer_host=self._host,
             peer_port=int(peer[1]),
             on_idle=self._balance,
+            peer_is_gone=self._peer_is_gone,
         )
         self._transport.set_write_buffer_limits(high=self._config.connection_write_buffer_limit_bytes)
         if self._number is None:
@@ -198,6 +201,16 @@ class _Link(asyncio.BufferedProtocol):
         if self._reading and not self._transport.is_closing():
             self._reading = False
             self._transport.pause_reading()
+
+    def _peer_is_gone(self) -> bool:
+        """Its end of the stream has arrived, perhaps behind bytes that nobody has read yet."""
+        if self._transport.is_closing():
+            return True
+        if RDHUP is None:
+            return False
+        look = select.poll()
+        look.register(self._transport.get_extra_info("socket").fileno(), RDHUP)
+        return bool(look.poll(0))
 
     @property
     def has_short_work(self) -> bool:

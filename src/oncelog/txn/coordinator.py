@@ -22,7 +22,6 @@ from oncelog.txn.state import (
     FREE,
     MAX_EPOCH,
     MAY_FOLLOW,
-    NEVER_TIMES_OUT_MS,
     NO_EPOCH,
     NO_TIME,
     TV1,
@@ -66,10 +65,13 @@ def decide_init(
     fresh_id: ProducerId | None,
     pending: State | None = None,
     keep_prepared: bool = False,
+    refuse_stale: bool = False,
 ) -> Decision:
     """A producer comes up, or repairs itself with the (id, epoch) it holds (KIP-360).
 
     `keep_prepared` (KIP-939): an ongoing transaction is not aborted but handed over, and only its heir may end it.
+    `refuse_stale` (decision 0010): who repairs itself with an identity of before aborts nobody's transaction, as it does in
+    Kafka: it is a zombie, or a late copy.
     """
     if txn is None:
         if fresh_id is None:
@@ -85,6 +87,8 @@ def decide_init(
         return _refuse(ErrorCode.PRODUCER_FENCED)
     if txn.state in ENDING:
         return _refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if txn.state is State.ONGOING and refuse_stale and given is not None and _is_stale(txn, given):
+        return _refuse(ErrorCode.PRODUCER_FENCED)
     if txn.state is State.ONGOING and keep_prepared:
         return _hand_over(txn, timeout_ms, now, fresh_id)
     if txn.state is State.ONGOING:  # TX-8: fence, abort, and let the newcomer ask again
@@ -118,6 +122,10 @@ def _may_init(txn: Txn, given: Producer) -> bool:
         or given.id == txn.owner.id
         or (given.id == txn.previous_producer_id and given.epoch >= MAX_EPOCH)
     )
+
+
+def _is_stale(txn: Txn, given: Producer) -> bool:
+    return given.id != txn.owner.id or given.epoch < txn.owner.epoch
 
 
 def _init_free(
@@ -391,8 +399,8 @@ def is_timed_out(txn: Txn, now: Millis) -> bool:
     """TX-15: the clock starts with the first partition and is refreshed by nothing."""
     return (
         txn.state is State.ONGOING
-        and txn.timeout_ms != NEVER_TIMES_OUT_MS
         and txn.start_ms + txn.timeout_ms < now
+        and not txn.is_two_phase  # whatever time-out its heir asked for
     )
 
 

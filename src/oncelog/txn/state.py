@@ -100,6 +100,11 @@ class Txn(NamedTuple):
         return self.state is State.ONGOING and self.next_producer_id != NO_PRODUCER_ID
 
     @property
+    def is_two_phase(self) -> bool:
+        """Its end is decided elsewhere (KIP-939): neither a clock nor a start of the broker may end it."""
+        return self.timeout_ms == NEVER_TIMES_OUT_MS or self.is_kept
+
+    @property
     def owner(self) -> Producer:
         """Who may speak for the id: its producer, or the heir of a transaction that was kept."""
         if self.is_kept:

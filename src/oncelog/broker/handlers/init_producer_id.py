@@ -42,6 +42,10 @@ async def _init_transactional(
     request: InitProducerIdRequest, timeout_ms: int, context: Context, broker: Runtime
 ) -> InitProducerIdResponse:
     """Rows 7 and 8 of spec 1.7: the transaction coordinator's part."""
+    if broker.config.transaction_late_requests_refuse and context.peer_is_gone():
+        # Nobody would learn of the new epoch, but whoever holds the present one would be fenced (decision 0010).
+        broker.latecomers.refused += 1
+        return _refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     given = None
     if request.producer_id != NO_PRODUCER_ID:
         given = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
