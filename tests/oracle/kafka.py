@@ -99,9 +99,10 @@ class Oracle:
         warm: bool = True,
         listeners: Mapping[str, str] | None = None,
         scram: Mapping[str, str] | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         """`listeners`: further ones, name to security protocol; what they need besides is in `properties`. `scram`: passwords
-        by user, known to SCRAM-SHA-256 and SCRAM-SHA-512.
+        by user, known to SCRAM-SHA-256 and SCRAM-SHA-512. `features`: levels to begin with where not Kafka's default.
         """
         self.node_id = node_id
         self.heap = heap
@@ -111,6 +112,7 @@ class Oracle:
         self.dir = data_dir or Path(tempfile.mkdtemp(prefix="oracle-"))
         self._listeners = dict(listeners or {})
         self._scram = dict(scram or {})
+        self._features = dict(features or {})
         self.port, self.controller_port, *others = free_ports(2 + len(self._listeners))
         self.port = port or self.port
         self._ports = dict(zip(self._listeners, others, strict=True))
@@ -173,6 +175,9 @@ class Oracle:
                 for user, password in self._scram.items()
                 for kind in ("SCRAM-SHA-256", "SCRAM-SHA-512")
                 for word in ("--add-scram", f"{kind}=[name={user},password={password}]")
+            ]
+            words += [
+                word for name, level in self._features.items() for word in ("--feature", f"{name}={level}")
             ]
             run_java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(settings), *words)
         with (self.dir / "kafka.log").open("ab") as out:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from oncelog.protocol.messages.produce import ProduceResponse
 from tests.vectors.play import Target
 from tests.vectors.txn_targets import targets
-from tests.vectors.txn_wire import Id, stuck, transaction
+from tests.vectors.txn_wire import Id, producers_of, stuck, transaction, write_markers, wrote
 
 pytestmark = pytest.mark.parametrize("target", targets(), indirect=True, scope="session")
 
@@ -277,3 +278,29 @@ def test_an_unknown_id_everywhere(target: Target, cells: Cells) -> None:
             row(f"AddPartitions v{version}", one.add(cells.at, version=version, name=unknown), mapping)
         row("verify", one.add(cells.at, version=5, verify=True, name=unknown), mapping)
         row("AddOffsets", one.add_offsets(cells.group, name=unknown), mapping)
+
+
+@pytest.mark.parametrize("state", ["PrepareCommit!", "PrepareAbort!"])
+def test_offsets_while_a_transaction_ends(target: Target, cells: Cells, state: str) -> None:
+    """Unlike Produce, which says NOT_ENOUGH_REPLICAS before version 12, TxnOffsetCommit passes the coordinator's word on."""
+    with target.vector(f"1.10 {state}") as row:
+        one = cells.reach(state, 3)
+        for version in range(6):
+            said = one.commit_offset(cells.group, cells.log.topic, version=version)
+            row(f"TxnOffsetCommit v{version}", said, "CONCURRENT_TRANSACTIONS")
+
+
+def test_an_empty_transactional_id_and_a_marker_without_an_epoch(target: Target, cells: Cells) -> None:
+    with target.vector("4.5 and 4.6, malformed") as row, transaction(target) as one:
+        for version in (3, 9, 11, 12, 13):
+            request = one.produce_request(cells.log, 0)
+            request.transactional_id = ""
+            said = wrote(one.connection.send(request, ProduceResponse, version))
+            row(f'Produce v{version} of ""', said, "INVALID_REQUEST @-1")
+        for version in (0, 3, 4, 5):
+            said = one.commit_offset(cells.group, cells.log.topic, version=version, name="")
+            row(f'TxnOffsetCommit v{version} of ""', said, "INVALID_REQUEST")
+        for version in (1, 2):
+            said = write_markers(target, cells.log, one.producer_id, -1, version=version)
+            row(f"WriteTxnMarkers v{version}, epoch -1", said, "UNKNOWN_SERVER_ERROR")
+        row("the producer is unknown there", one.producer_id in producers_of(target, cells.log.topic), False)

@@ -244,7 +244,7 @@ class TransactionCoordinator:
         """AddPartitionsToTxn, AddOffsetsToTxn, and the implicit add of Produce v12 and TxnOffsetCommit v5."""
         entry = self._entry(transactional_id)
         if entry is None:
-            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING if transactional_id else ErrorCode.INVALID_REQUEST
         async with entry.turns:
             decision = decide_add(
                 entry.txn,
@@ -268,7 +268,10 @@ class TransactionCoordinator:
     ) -> Mapping[TopicPartition, ErrorCode]:
         """Whether each partition is in the producer's ongoing transaction; at once, so that an append may follow."""
         entry = self._entry(transactional_id)
-        found = decide_verify(None if entry is None else entry.txn, producer, partitions)
+        if transactional_id:
+            found = decide_verify(None if entry is None else entry.txn, producer, partitions)
+        else:
+            found = dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)
         failed = sum(error is not ErrorCode.NONE for error in found.values())
         if failed:
             self._counters.add("txn.verification_failed", failed)

@@ -132,6 +132,4 @@ async def _verify(
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if error is ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_WITH_ABORTABLE:
         return ErrorCode.INVALID_TXN_STATE
-    if error is ErrorCode.CONCURRENT_TRANSACTIONS and version < FIRST_IMPLICIT:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE  # as NOT_ENOUGH_REPLICAS of a Produce: retried
     return error

@@ -28,6 +28,8 @@ VERSIONS: Final = (1, 2)
 async def handle(
     request: WriteTxnMarkersRequest, context: Context, broker: Runtime
 ) -> WriteTxnMarkersResponse:
+    if any(marker.producer_id >= 0 > marker.producer_epoch for marker in request.markers):
+        return _refused(request, ErrorCode.UNKNOWN_SERVER_ERROR)  # no batch may say so; Kafka's words for it
     under_way: list[tuple[int, TopicPartition, Future[ErrorCode]]] = []
     for marker in request.markers:
         for topic in marker.topics:
@@ -57,5 +59,26 @@ async def handle(
                 ],
             )
             for producer_id, topics in results.items()
+        ]
+    )
+
+
+def _refused(request: WriteTxnMarkersRequest, error: ErrorCode) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
         ]
     )
