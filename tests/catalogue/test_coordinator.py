@@ -560,6 +560,40 @@ def test_b32_kafka_7519_an_expiry_that_fails_leaves_the_id_usable() -> None:
     assert stage.written(one.name)[-1] is None
 
 
+def test_b46_the_tombstone_of_an_expired_id_stays_for_delete_retention_ms() -> None:
+    """In __transaction_state as everywhere: a reader of the log has that long to learn that the id is gone."""
+    settings = {
+        **EXPIRING,
+        "log.cleaner.delete.retention.ms": "60000",
+        "transaction.state.log.num.partitions": "1",
+    }
+    stage = stage_with_topic(settings=settings)
+    one = Txn(stage)
+    log = stage.state_log(one.name)
+
+    def clean(number: int = 0) -> None:
+        Txn(stage, f"other-{number}")  # a log with nothing new is not cleaned
+        log.roll(stage.clock.wall_ms())
+        stage.run(log.quiet())
+        stage.run(stage.engine.run_cleaner(TRANSACTION_STATE, log.index))
+
+    stage.settle(3_000)
+    assert one.state() == "TRANSACTIONAL_ID_NOT_FOUND"
+    clean()
+    assert stage.written(one.name) == [None]
+    stage.restart()  # with a checkpoint that knows of the tombstone
+    log = stage.state_log(one.name)
+    assert one.state() == "TRANSACTIONAL_ID_NOT_FOUND"
+    stage.settle(50_000)
+    clean(1)
+    assert stage.written(one.name) == [None]
+    stage.settle(20_000)
+    clean(2)
+    assert stage.written(one.name) == []
+    stage.crash()
+    assert one.state() == "TRANSACTIONAL_ID_NOT_FOUND"
+
+
 def test_b33_kafka_13099_fifty_thousand_ids_expire_at_once() -> None:
     """Tombstones go out in batches that are far below max.message.bytes."""
     stage = Stage({"transaction.state.log.num.partitions": "1"})

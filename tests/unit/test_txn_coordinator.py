@@ -21,6 +21,7 @@ from oncelog.model import (
     ProducerId,
     coordinator_partition,
 )
+from oncelog.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from oncelog.protocol.messages.find_coordinator import FindCoordinatorRequest
 from oncelog.record.batch import batches
 from oncelog.server.main import Server
@@ -189,6 +190,23 @@ def refusing(
     finally:
         setattr(ClassicPartition, method, original)
     assert target.broker.bootstrap  # it lives
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_api_7_transaction_version_is_a_finalized_feature(level: int) -> None:
+    """By the setting, also after a restart; what is finalized at 0 is not listed (API-6)."""
+    with running({"transaction.version": level}) as target:
+        for _ in range(2):
+            with target.connect() as connection:
+                assert connection.features().get("transaction.version", 0) == level
+                request = ApiVersionsRequest(client_software_name="t", client_software_version="1")
+                answer = connection.send(request, ApiVersionsResponse, 4)
+                assert ("transaction.version", 0, 2) in [
+                    (each.name, each.min_version, each.max_version) for each in answer.supported_features
+                ]
+                listed = {each.name for each in answer.finalized_features}
+                assert ("transaction.version" in listed) is (level > 0)
+            broker_of(target).restart()
 
 
 WRITE_ERRORS = """
