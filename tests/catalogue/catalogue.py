@@ -34,7 +34,10 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
         (
             f"{COORDINATOR}::test_b1_kafka_17754_late_endtxn_of_the_classic_protocol",
             f"{COORDINATOR}::test_b1_kafka_17754_late_endtxn_under_kip_890",
+            f"{COORDINATOR}::test_b1_the_guard_and_a_zombie_on_a_newer_connection_than_its_successors",
+            f"{COORDINATOR}::test_b1_the_guard_and_a_successor_on_an_older_connection_than_its_predecessors",
             "tests/conformance/test_kafka_17754_late_endtxn.py::test_kafka_17754_late_endtxn_is_refused",
+            "tests/conformance/test_late_init.py::test_a_late_copy_of_init_producer_id_does_not_fence_the_producer_of_its_retry",
         ),
     ),
     Bug(
@@ -342,6 +345,7 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
             "tests/unit/test_log_compaction.py::test_b46_a_tombstone_stays_for_its_time_and_then_goes",
             "tests/unit/test_log_compaction.py::test_b46_a_marker_goes_after_its_data_and_its_time",
             "tests/unit/test_classic_cleaner.py::test_b46_tombstones_go_after_delete_retention_ms_and_not_before",
+            f"{COORDINATOR}::test_b46_the_tombstone_of_an_expired_id_stays_for_delete_retention_ms",
         ),
     ),
     Bug(
