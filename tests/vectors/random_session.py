@@ -585,7 +585,7 @@ class Session:
     # ---- what lies in the logs
 
     def tell_logs(self) -> None:
-        """Every batch of the partitions and of the group's offsets, and every record of the two ids."""
+        """Every batch of the data partitions, and every record of the two ids. Offsets of the group are asked for by OffsetFetch."""
         reader = self.actors[0]
         for partition in range(PARTITIONS):
             data = bytes(self._fetched(reader, self.topic, partition, 0).records or b"")
