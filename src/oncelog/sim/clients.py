@@ -117,6 +117,7 @@ ABORT: Final = frozenset(
 OLD_EPOCH: Final = (
     32_700  # from here on InitProducerId may say UNKNOWN_SERVER_ERROR to who was fenced, as Kafka does (V19)
 )
+MAX_EPOCH: Final = 32_766  # 32,767 is for markers
 TRIES: Final = 60  # of one request, with a pause after each
 EARLIEST, LATEST = -2, -1
 
@@ -215,6 +216,7 @@ class Producer:
         *,
         timeout_ms: int = 1_000,
         idempotent: bool = True,
+        two_phase: bool = False,
     ) -> None:
         self.session = Session(world, rng, process)
         self.history = history
@@ -224,6 +226,7 @@ class Producer:
         self.protocol = protocol
         self.timeout_ms = timeout_ms
         self.idempotent = idempotent
+        self.two_phase = two_phase  # KIP-939: somebody else decides how its transactions end, and when
         self.is_once = idempotent  # the broker promises to write no batch twice
         self.producer_id: int = -1
         self.epoch: int = -1
@@ -240,10 +243,13 @@ class Producer:
 
     # Identity
 
-    async def init(self) -> None:
-        """Takes the id over, or bumps our own epoch; both start sequences anew."""
+    async def init(self, *, keep: bool = False) -> tuple[int, int]:
+        """Takes the id over, or bumps our own epoch; both start sequences anew.
+
+        `keep`: an ongoing transaction is not aborted but ours to end; returns whose it was.
+        """
         op = None
-        if self.id is not None:
+        if self.id is not None and not keep:
             op = self.history.invoke(Init(process=self.process, id=self.id))
         unclear = False
         for _ in range(TRIES):
@@ -252,10 +258,13 @@ class Producer:
                 transaction_timeout_ms=self.timeout_ms,
                 producer_id=self.producer_id if self.protocol.init >= 3 else -1,
                 producer_epoch=self.epoch if self.protocol.init >= 3 else -1,
+                enable2_pc=self.two_phase,
+                keep_prepared_txn=keep,
             )
+            version = 6 if self.two_phase else self.protocol.init
             try:
                 answer: InitProducerIdResponse = await self.session.ask(
-                    22, self.protocol.init, request, InitProducerIdResponse
+                    22, version, request, InitProducerIdResponse
                 )
             except Unreachable:
                 unclear = True
@@ -263,12 +272,13 @@ class Producer:
                 continue
             error = E(answer.error_code)
             if error is E.NONE:
+                self._check_bump(answer.producer_id, answer.producer_epoch)
                 self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
                 self._sequences.clear()
                 if op is not None:
                     op.producer_id, op.epoch = self.producer_id, self.epoch
                     self.history.ok(op)
-                return
+                return answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch
             if error in FATAL or (error is E.UNKNOWN_SERVER_ERROR and self.epoch >= OLD_EPOCH):
                 self._over(op, unclear, error)
                 raise Fenced(error.name)
@@ -276,6 +286,13 @@ class Producer:
             await self.session.rest()
         self._over(op, True, E.REQUEST_TIMED_OUT)
         raise Fenced("gave up")
+
+    def _check_bump(self, producer_id: int, epoch: int) -> None:
+        """Whoever says which epoch it has gets the next one; no client ever gets the last one there is (I6)."""
+        if not 0 <= epoch <= MAX_EPOCH:
+            raise Defect(f"{self.process} was given epoch {epoch} of producer id {producer_id}")
+        if self.id is not None and producer_id == self.producer_id and epoch != self.epoch + 1:
+            raise Defect(f"{self.process} had epoch {self.epoch} and was given {epoch}")
 
     # One transaction
 
@@ -320,7 +337,7 @@ class Producer:
         unclear: set[str] = set()
         try:
             if self.txn is not None and not self.protocol.implicit:
-                await self._add_partitions([at for at in batches if at not in self._added])
+                await self.add_partitions([at for at in batches if at not in self._added])
             for _ in range(TRIES):
                 await self._produce(ops, unclear, acks)
                 if not any(op.is_open for op in ops.values()):
@@ -398,7 +415,8 @@ class Producer:
             transactional=self.txn is not None,
         )
 
-    async def _add_partitions(self, partitions: Sequence[str]) -> None:
+    async def add_partitions(self, partitions: Sequence[str]) -> None:
+        """AddPartitionsToTxn, as the classic protocol has it."""
         if not partitions:
             return
         request = AddPartitionsToTxnRequest(
@@ -447,28 +465,7 @@ class Producer:
         try:
             if not self.protocol.implicit:
                 await self._add_offsets(group)
-            request = TxnOffsetCommitRequest(
-                transactional_id=self.id or "",
-                group_id=group,
-                producer_id=self.producer_id,
-                producer_epoch=self.epoch,
-                generation_id=generation,
-                member_id=member,
-                topics=[
-                    TxnOffsetCommitRequestTopic(
-                        name=topic,
-                        partitions=[
-                            TxnOffsetCommitRequestPartition(
-                                partition_index=index,
-                                committed_offset=offsets[f"{topic}-{index}"],
-                                committed_metadata="",
-                            )
-                            for index in indexes
-                        ],
-                    )
-                    for topic, indexes in by_topic(list(offsets)).items()
-                ],
-            )
+            request = self._offsets_request(group, offsets, member, generation)
             for _ in range(TRIES):
                 try:
                     answer: TxnOffsetCommitResponse = await self.session.ask(
@@ -490,6 +487,51 @@ class Producer:
         finally:
             if op.is_open:
                 self._over(op, unclear, E.REQUEST_TIMED_OUT)
+
+    def _offsets_request(
+        self, group: str, offsets: Mapping[str, int], member: str, generation: int
+    ) -> TxnOffsetCommitRequest:
+        return TxnOffsetCommitRequest(
+            transactional_id=self.id or "",
+            group_id=group,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            generation_id=generation,
+            member_id=member,
+            topics=[
+                TxnOffsetCommitRequestTopic(
+                    name=topic,
+                    partitions=[
+                        TxnOffsetCommitRequestPartition(
+                            partition_index=index,
+                            committed_offset=offsets[f"{topic}-{index}"],
+                            committed_metadata="",
+                        )
+                        for index in indexes
+                    ],
+                )
+                for topic, indexes in by_topic(list(offsets)).items()
+            ],
+        )
+
+    async def is_refused_as(
+        self, group: str, offsets: Mapping[str, int], member: str, generation: int
+    ) -> bool:
+        """A member of an older generation may commit nothing; one try, no part of the history."""
+        if not self.protocol.implicit:
+            await self._add_offsets(group)
+        request = self._offsets_request(group, offsets, member, generation)
+        try:
+            answer: TxnOffsetCommitResponse = await self.session.ask(
+                28, self.protocol.offset_commit, request, TxnOffsetCommitResponse, "group"
+            )
+        except Unreachable:
+            raise MustAbort("a wrong request without an answer", bump=False) from None
+        finally:
+            self.used = True
+        if any(part.error_code == E.NONE for topic in answer.topics for part in topic.partitions):
+            raise Defect(f"{member} of {group} committed offsets as of generation {generation}")
+        return True
 
     async def _add_offsets(self, group: str) -> None:
         request = AddOffsetsToTxnRequest(
@@ -556,9 +598,7 @@ class Producer:
             now = (answer.producer_id, answer.producer_epoch)
             if now == (self.producer_id, self.epoch):
                 return  # there was nothing to end
-            same = answer.producer_id == self.producer_id
-            if same and answer.producer_epoch != self.epoch + 1:
-                raise Defect(f"EndTxn of epoch {self.epoch} was answered with epoch {answer.producer_epoch}")
+            self._check_bump(*now)
             self.producer_id, self.epoch = now
             self._sequences.clear()
 

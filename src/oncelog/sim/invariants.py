@@ -18,9 +18,10 @@ from oncelog.log.state import last_stable_offset
 from oncelog.model import Isolation, TopicPartition
 from oncelog.record.batch import CRC_FROM, BatchHeader, batches, check_crc, records_of
 from oncelog.record.marker import read_marker
+from oncelog.record.txn_state import decode_value
 from oncelog.sim.world import Machine, World, files_of
 from oncelog.tasks import spawn
-from oncelog.txn.state import ENDING, State, Txn
+from oncelog.txn.state import ENDING, Bump, State, Txn
 
 CLEANED: Final = ("map-", "__")
 UNCHECKED: Final = (".timeindex", "-checkpoint")
@@ -154,7 +155,11 @@ class Graph:
             step = (STATES[before.status] if before else "-", STATES[after.status] if after else "-")
             if step not in EDGES:
                 raise Broken(f"11: {name} went from {step[0]} to {step[1]}: {before}, {after}")
-            if before is None or after is None or before.producer_id != after.producer_id:
+            if before is None or after is None:
+                continue
+            if before.started_ms is not None and after.started_ms not in (None, before.started_ms):
+                raise Broken(f"11: {name} was opened twice, its timeout begins anew: {before}, {after}")
+            if before.producer_id != after.producer_id:
                 continue
             if after.epoch < before.epoch:
                 raise Broken(f"10: {name} went back to an older epoch: {before}, {after}")
@@ -180,10 +185,7 @@ class Graph:
         found = self._known.get(batch)
         if found is None:
             found = self._known[batch] = [
-                (
-                    record.key[4:],
-                    None if record.value is None else Stored(*STORED_STATE.unpack_from(record.value)),
-                )
+                (record.key[4:], None if record.value is None else _stored(record.value))
                 for record in records_of(batch, header)
                 if record.key is not None and record.key[:2] == STATE_KEY
             ]
@@ -198,6 +200,15 @@ class Stored(NamedTuple):
     epoch: int
     timeout_ms: int
     status: int
+    started_ms: int | None = None  # of one that is ongoing
+
+
+def _stored(value: bytes) -> Stored:
+    found = Stored(*STORED_STATE.unpack_from(value))
+    if STATES[found.status] != "Ongoing":
+        return found
+    whole = decode_value(value)
+    return found if whole is None else found._replace(started_ms=whole.start_timestamp)
 
 
 class Invariants:
@@ -212,6 +223,7 @@ class Invariants:
         self._states: dict[bytes, list[tuple[bytes, Stored | None]]] = {}
         self._watched: set[str] = set()
         self.ghosts: set[int] = set()  # producer ids whose transactions no coordinator may know
+        self._bumps: dict[str, Bump] = {}  # told just before a crash
         self.flips = 0
         self.refused = 0  # of these
         self.looks = 0
@@ -220,6 +232,7 @@ class Invariants:
 
     def _begin(self, machine: Machine) -> None:
         self._watched.clear()
+        self._check_bumps(machine)
         self.check_all(machine)
 
     def partitions(self, machine: Machine) -> list[ClassicPartition]:
@@ -268,6 +281,8 @@ class Invariants:
         wanted = shadow.last_stable(state.high_watermark, state.log_start_offset)
         if stable != wanted:
             raise Broken(f"4: {name}: LSO is {stable}, wanted {wanted}")
+        if partition.undecided() != state.high_watermark - wanted:
+            raise Broken(f"4: {name}: {partition.undecided()} undecided offsets, LSO {wanted}")
 
     def check_orphans(self, machine: Machine) -> None:
         """9: whoever has a transaction open in a partition has it open at the coordinator, with that partition."""
@@ -290,6 +305,21 @@ class Invariants:
                         f"9: {partition.directory}: producer {each.producer_id}/{each.epoch} has a transaction open "
                         f"since {each.transaction_first_offset} that no coordinator knows"
                     )
+
+    def remember_bumps(self) -> None:
+        """16 of decision 0016: why an epoch was bumped is told only when a power cut cannot take it back."""
+        coordinator = self._world.machine.runtime.transactions
+        for txn in coordinator.all():
+            told = coordinator.bump_of(txn.transactional_id)
+            if told is not None:
+                self._bumps[txn.transactional_id] = told
+
+    def _check_bumps(self, machine: Machine) -> None:
+        for name, told in self._bumps.items():
+            found = machine.runtime.transactions.bump_of(name)
+            if found is None or found.at_ms < told.at_ms:
+                raise Broken(f"5: {name} was said to be bumped because {told}, and now because {found}")
+        self._bumps.clear()
 
     def unrest(self) -> str | None:
         """16: what still goes on; None when every transaction is over and every reader may see everything."""
@@ -322,9 +352,13 @@ class Invariants:
             self._compare(live, again)
         ids = {each.transactional_id: each for each in again.runtime.transactions.all()}
         for txn in live.runtime.transactions.all():
-            found = ids.pop(txn.transactional_id, None)
+            name = txn.transactional_id
+            found = ids.pop(name, None)
             if found is None or self._kept(found) != self._kept(txn):
-                raise Broken(f"13: {txn.transactional_id} is {txn}, a restart would find {found}")
+                raise Broken(f"13: {name} is {txn}, a restart would find {found}")
+            why, because = (each.runtime.transactions.bump_of(name) for each in (live, again))
+            if why != because:
+                raise Broken(f"13: {name} was bumped because {why}, a restart would find {because}")
         if ids:
             raise Broken(f"13: a restart would bring back {sorted(ids)}")
         before, after = _offsets(live), _offsets(again)

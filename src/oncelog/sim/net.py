@@ -30,6 +30,7 @@ from oncelog.tasks import Cancelled, Future, Loop, Task
 FRAME_LIMIT_BYTES: Final = 1 << 24
 REQUEST_TIMEOUT_MS: Final = 2_000
 FETCH: Final = 1
+END_TXN: Final = 26
 
 
 class Unreachable(OncelogError):
@@ -46,6 +47,9 @@ class Network:
     stall_ms: tuple[float, float] = (500.0, 8_000.0)
     lose_reply: float = 0.0  # the connection breaks while the answer is under way
     reset: float = 0.0  # the connection breaks while the request is under way
+    late_end: float = (
+        0.0  # an EndTxn comes just after its client gave up and asked again elsewhere (KAFKA-17754)
+    )
 
 
 class Host(Protocol):
@@ -139,10 +143,12 @@ class Link(ABC):
         if not self.is_open:
             self._on_closed(self)
 
-    def _to_broker(self, run: Callable[[], None]) -> None:
+    def _to_broker(self, run: Callable[[], None], key: int) -> None:
         """The request arrives, later than all before it."""
         network, rng, now = self._network, self._rng, self._loop.now_ms
         delay = rng.expovariate(1.0) * network.delay_ms
+        if network.late_end and key == END_TXN and rng.random() < network.late_end:
+            delay += REQUEST_TIMEOUT_MS + rng.uniform(5.0, 200.0)
         if network.stall and rng.random() < network.stall:
             delay += rng.uniform(*network.stall_ms)
         self._to_broker_ms = max(now + delay, self._to_broker_ms)
@@ -200,7 +206,7 @@ class WireLink(Link):
     def _request(self, correlation: int, request: Message, key: int, version: int) -> None:
         frame = bytes(request_frame(key, version, correlation, self._client_id, request))
         for piece in self._pieces(frame):
-            self._to_broker(lambda piece=piece: self._at_broker(piece))
+            self._to_broker(lambda piece=piece: self._at_broker(piece), key)
 
     def _decode(self, found: Any, response: type[Message], key: int, version: int) -> Any:
         _, at = read_response_header(found, key, version)
@@ -250,7 +256,7 @@ class CoreLink(Link):
         self._fetching: Task[Any] | None = None
 
     def _request(self, correlation: int, request: Message, key: int, version: int) -> None:
-        self._to_broker(lambda: self._arrive(correlation, request, key, version))
+        self._to_broker(lambda: self._arrive(correlation, request, key, version), key)
 
     def _decode(self, found: Any, response: type[Message], key: int, version: int) -> Any:
         assert isinstance(found, response), f"api {key} v{version} answers {found!r}"

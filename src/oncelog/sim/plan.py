@@ -56,6 +56,10 @@ class Plan:
     ghosts: int = 0  # transactions that no coordinator knows, until an admin aborts them
     members: str = ""  # the kind of group that workers are in; none without
     workers: tuple[Protocol, ...] = ()
+    rude: int = 0  # bad manners that are played
+    narrow: bool = False  # the broker takes no records of some thousand bytes
+    tenants: int = 0  # tales of groups without members
+    two_phases: int = 0  # transactions that somebody else decides (KIP-939)
     flips: int = 0  # single bits, each in a copy of what a clean stop left behind
 
     @property
@@ -144,6 +148,19 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
     )
     more = Random(f"more {seed}")  # dice of its own: what came later changes nothing of the rest
     ghosts = Random(f"ghosts {seed}").choice([0] * 9 + [2]) if not expire_producers else 0
+    new = Random(f"new {seed}")
+    rude = new.choice([0, 0, 3]) if not (expire_ids or expire_producers) else 0
+    narrow = rude > 0 and new.random() < 0.3
+    tenants = new.choice([0, 0, 3]) if not expire_ids else 0
+    two_phases = (
+        new.choice([0, 0, 0, 2]) if settings["recovery.ongoing"] == "keep" and server_version == 2 else 0
+    )
+    if narrow:
+        settings["message.max.bytes"] = "6000"
+    if two_phases:
+        settings["transaction.two.phase.commit.enable"] = "true"
+    if may_stall and not ghosts:
+        network.late_end = new.choice([0.0, 0.0, 0.0, 0.06])
     if ghosts:  # as before KIP-890: and then a late request, or a zombie whose epoch was forgotten, would make one too
         settings["transaction.partition.verification.enable"] = "false"
         network.stall = 0.0
@@ -172,6 +189,10 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         flips=more.choice([0] * 9 + [6]),
         forgets=expire_producers,
         ghosts=ghosts,
+        rude=rude,
+        narrow=narrow,
+        tenants=tenants,
+        two_phases=two_phases,
         members=(kind := more.choice(["", "", "classic", "next"])),
         workers=tuple(
             TV2 if server_version == 2 and more.random() < 0.6 else TV1

@@ -44,10 +44,14 @@ from oncelog.sim.clients import (
 )
 from oncelog.sim.history import Crash, EndTxn, History, Partition, Poll
 from oncelog.sim.invariants import Invariants
+from oncelog.sim.judge import Judge
 from oncelog.sim.members import KINDS as MEMBERS
 from oncelog.sim.members import Member
 from oncelog.sim.net import Unreachable
 from oncelog.sim.plan import GROUP, IN, MAP, OLD, OUT, PAY, WORKERS, Plan, Writer, draw
+from oncelog.sim.rude import Rude
+from oncelog.sim.tenants import Tenant
+from oncelog.sim.two_phases import TwoPhases
 from oncelog.sim.world import World
 from oncelog.tasks import Task, sleep
 from oncelog.txn.state import MAX_EPOCH, Txn
@@ -81,12 +85,15 @@ def quiet() -> Generator[None]:
 class Hindrance(Points):
     """Holds the coordinator up at its named points, and loses markers on their way."""
 
-    def __init__(self, world: World, rng: Random, chance: float) -> None:
+    def __init__(self, world: World, rng: Random, chance: float, judge: Judge) -> None:
         self._world = world
         self._rng = rng
         self.chance = chance
+        self._judge = judge
 
     async def reach(self, point: str, transactional_id: str, partition: TopicPartition | None = None) -> None:
+        if self._rng.random() < 0.1:
+            self._judge.look(self._world.machine, transactional_id)
         if self._rng.random() >= self.chance:
             return
         if point == "before_marker" and self._rng.random() < 0.5:
@@ -138,7 +145,7 @@ class Stage(ABC):
     def _calm(self) -> None:
         """Faults are over."""
         network = self.world.network
-        network.stall = network.lose_reply = network.reset = 0.0
+        network.stall = network.lose_reply = network.reset = network.late_end = 0.0
         if isinstance(self.world.points, Hindrance):
             self.world.points.chance = 0.0
         self.world.loop.longest_work_ms = QUICK_MS
@@ -240,10 +247,14 @@ class Story(Stage):
 
     def __init__(self, seed: int | str, profile: str = "core", plan: Plan | None = None) -> None:
         super().__init__(seed, profile, draw(seed) if plan is None else plan)
+        self.judge = Judge(self._random("judge"))
         if self.plan.slow_coordinator:
             self.world.points = self.world.machine.runtime.transactions.points = Hindrance(
-                self.world, self._random("hindrance"), self.plan.slow_coordinator
+                self.world, self._random("hindrance"), self.plan.slow_coordinator, self.judge
             )
+        self._names = [writer.transactional_id for writer in self.plan.writers]
+        self._names += [f"copy-{IN}-{index}" for index in range(len(self.plan.copiers))]
+        self._names += [f"two{number}" for number in range(self.plan.two_phases)]
         self._busy = True  # faults may happen
         self._reading = True
         self._feeding = 0
@@ -270,6 +281,12 @@ class Story(Stage):
         for number, protocol in enumerate(plan.workers):
             work.append(world.spawn(self._work(number, protocol), f"worker {number}"))
         work += [world.spawn(self._haunt(number), f"ghost {number}") for number in range(plan.ghosts)]
+        if plan.rude:
+            work.append(world.spawn(self._be_rude(), "rude"))
+        if plan.tenants:
+            work.append(world.spawn(self._lodge(), "tenant"))
+        if plan.two_phases:
+            work.append(world.spawn(self._decide_elsewhere(), "two phases"))
         others = [world.spawn(self._break_things(), "faults")]
         others += [world.spawn(self._read(committed), "reader") for committed in (True, False)]
         if plan.admin:
@@ -287,6 +304,7 @@ class Story(Stage):
         for task in others[1:]:
             await task
         await self._finish()
+        self.counts["questions to the coordinator"] = self.judge.asked.total()
 
     async def _age(self) -> None:
         """Gives some ids a long past: the epochs of their producer ids are nearly used up (B16, B17)."""
@@ -564,6 +582,10 @@ class Story(Stage):
             self.counts["worker slept over its session"] += 1
             await sleep(self.world.loop, rng.uniform(400.0, 2_000.0))
         after = records[-1][0] + 1
+        if generation >= 2 and rng.random() < 0.05:
+            self.counts["stale generations refused"] += await producer.is_refused_as(
+                WORKERS, {source: after}, member_id, generation - 1
+            )
         await producer.send_offsets(WORKERS, {source: after}, member=member_id, generation=generation)
         if rng.random() < 0.05:
             raise Fenced("killed")
@@ -667,6 +689,59 @@ class Story(Stage):
             await producer.session.rest()
         self.history.ok(op)
 
+    async def _be_rude(self) -> None:
+        """Asks for what it must not get."""
+        rng = self._random("rude")
+        tv2 = self.plan.settings["transaction.version"] == "2"
+        targets = [each for each in self.plan.partitions if each.startswith(PAY)]
+        rude = Rude(
+            self.world,
+            self.history,
+            rng,
+            targets,
+            tv2=tv2,
+            verified=self.plan.settings.get("transaction.partition.verification.enable") != "false",
+            narrow=self.plan.narrow,
+        )
+        for _ in range(self.plan.rude):
+            await sleep(self.world.loop, rng.uniform(10.0, 500.0))
+            await rude.play()
+        self.counts["bad manners"] += rude.played
+        session = Session(self.world, rng, "rude")
+        while rude.refused:
+            try:
+                await rude.look_for_refused(session)
+                break
+            except Unreachable:
+                await session.rest()
+        session.leave()
+
+    async def _lodge(self) -> None:
+        rng = self._random("tenants")
+        tv2 = self.plan.settings["transaction.version"] == "2"
+        tenant = Tenant(self.world, self.history, rng, self.plan.topics[IN][0], tv2=tv2)
+        for _ in range(self.plan.tenants):
+            await sleep(self.world.loop, rng.uniform(10.0, 500.0))
+            await tenant.tell()
+        self.counts["tales of groups"] += tenant.told
+
+    async def _decide_elsewhere(self) -> None:
+        """KIP-939: a transaction is prepared, its producer goes on or dies, and what a database says is done."""
+        rng = self._random("two phases")
+        targets = [each for each in self.plan.partitions if each.startswith(PAY)]
+        for number in range(self.plan.two_phases):
+            await sleep(self.world.loop, rng.uniform(10.0, 500.0))
+            phases = TwoPhases(self.world, self.history, rng, f"two{number}")
+            try:
+                await phases.prepare({rng.choice(targets): 2})
+                await sleep(self.world.loop, rng.choice([5.0, 700.0]))  # longer than its timeout would be
+                if rng.random() < 0.7:
+                    await phases.take_over()
+                await phases.end(commit=rng.random() < 0.6)
+                self.counts["ended by another"] += 1
+            except (Fenced, MustAbort, Unreachable):
+                await phases.clear()
+
     async def _delete(self) -> None:
         """Deletes records up to anywhere below the high watermark, also in the middle of transactions."""
         rng = self._random("deleter")
@@ -695,6 +770,7 @@ class Story(Stage):
             await sleep(world.loop, rng.expovariate(1 / (plan.crash_mean_ms or 200.0)))
             if not self._busy:
                 return
+            self.judge.look(world.machine, rng.choice(self._names))
             if rng.random() < 0.04:
                 self.invariants.check_partitions_replay()
                 self.invariants.check_orphans(world.machine)
@@ -704,6 +780,8 @@ class Story(Stage):
                 if rng.random() < 0.5:
                     world.crash_at_change(rng.randint(1, 40), kept)
                 else:
+                    if world.machine.is_up and not plan.clock_jumps and not plan.expiry:
+                        self.invariants.remember_bumps()
                     world.crash(kept)
             elif dice < 0.65 and plan.resets and world.links:
                 rng.choice(list(world.links)).reset()
