@@ -11,9 +11,11 @@ import pytest
 import oncelog
 from oncelog.client.cluster import Cluster
 from oncelog.inspect.ask import describe_transaction
-from oncelog.model import TRANSACTION_STATE
+from oncelog.model import TRANSACTION_STATE, TopicPartition
+from oncelog.record.checkpoints import LeaderEpoch, encode_leader_epochs, encode_offsets
 from tests.clients import transactional
 from tests.oracle import Oracle, complaints, dump_log
+from tests.oracle.tools import run_java
 from tests.toolchains import Missing, java, leave_out
 
 ONE_PARTITION = {"transaction.state.log.num.partitions": "1"}
@@ -43,6 +45,36 @@ def test_kip_915_kafkas_tool_passes_over_why_an_epoch_was_bumped(tmp_path: Path)
     assert complaints(said) == []
     assert said.count("Unknown record type 1000") == 3
     assert said.count('key: {"type":"0"') == 6
+
+
+READS_CHECKPOINTS = """
+import java.io.File;
+import org.apache.kafka.storage.internals.checkpoint.*;
+
+public class Reads {
+    public static void main(String[] words) throws Exception {
+        System.out.println(new OffsetCheckpointFile(new File(words[0]), null).read());
+        System.out.println(new LeaderEpochCheckpointFile(new File(words[1]), null).read());
+    }
+}
+"""
+
+
+@pytest.mark.timeout(240)
+def test_kafkas_own_classes_read_checkpoints_whose_lines_end_in_their_crc(tmp_path: Path) -> None:
+    """Decision 0025."""
+    try:
+        java()
+    except Missing as why:
+        leave_out("Kafka's checkpoint classes", why)
+    offsets, epochs, source = (tmp_path / name for name in ("offsets", "epochs", "Reads.java"))
+    offsets.write_text(encode_offsets({TopicPartition("pay", 0): 123, TopicPartition("a.b", 7): 0}))
+    epochs.write_text(encode_leader_epochs([LeaderEpoch(0, 0), LeaderEpoch(3, 17)]))
+    source.write_text(READS_CHECKPOINTS)
+    said = run_java(str(source), str(offsets), str(epochs))
+    assert "pay-0=123" in said
+    assert "a.b-7=0" in said
+    assert "epoch=3, startOffset=17" in said
 
 
 @pytest.mark.timeout(240)

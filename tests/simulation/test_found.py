@@ -28,7 +28,7 @@ def test_seed_74_a_segment_that_begins_at_the_recovery_point_finds_its_predecess
         world.put("x" * 100)
     world.settle(61_000)  # a checkpoint: the recovery point is the log end
     end = world.part().log_end_offset
-    assert f"t 0 {end}\n".encode() in world.disk.open("recovery-point-offset-checkpoint").read(0, 100)
+    assert f"t 0 {end} ".encode() in world.disk.open("recovery-point-offset-checkpoint").read(0, 100)
     seen: list[bool] = []
 
     def look(what: str, path: str) -> None:

@@ -8,6 +8,7 @@ from oncelog.record import aborted, checkpoints, offset_index, snapshot, time_in
 from oncelog.record.aborted import AbortedEntry
 from oncelog.record.batch import CONTROL, NewRecord, build_batch, check_crc, read_header
 from oncelog.record.checkpoints import LeaderEpoch, MetaProperties
+from oncelog.record.crc import crc32c
 from oncelog.record.marker import MARKER_BYTES, Marker, encode_marker, read_marker
 from oncelog.record.snapshot import SnapshotEntry
 
@@ -174,14 +175,18 @@ TOPIC_ID = TopicId(bytes.fromhex("000102030405060708090a0b0c0d0eff"))
 
 def test_leader_epoch_checkpoint() -> None:
     epochs = [LeaderEpoch(0, 0), LeaderEpoch(3, 17)]
-    assert checkpoints.encode_leader_epochs(epochs) == "0\n2\n0 0\n3 17\n"
+    text = checkpoints.encode_leader_epochs(epochs)
+    assert [line.rstrip(" \t") for line in text.splitlines()] == ["0", "2", "0 0", "3 17"]
+    assert checkpoints.decode_leader_epochs(text) == epochs
     assert checkpoints.decode_leader_epochs("0\n2\n0 0\n3 17\n") == epochs
     assert checkpoints.decode_leader_epochs("0\n0\n") == []
 
 
 def test_offset_checkpoints_are_sorted() -> None:
     offsets = {TopicPartition("b", 0): 5, TopicPartition("a", 10): 7, TopicPartition("a", 2): 0}
-    assert checkpoints.encode_offsets(offsets) == "0\n3\na 2 0\na 10 7\nb 0 5\n"
+    text = checkpoints.encode_offsets(offsets)
+    assert [line.rstrip(" \t") for line in text.splitlines()] == ["0", "3", "a 2 0", "a 10 7", "b 0 5"]
+    assert checkpoints.decode_offsets("0\n3\na 2 0\na 10 7\nb 0 5\n") == offsets  # Kafka's own
     assert checkpoints.decode_offsets(checkpoints.encode_offsets(offsets)) == offsets
 
 
@@ -204,6 +209,24 @@ def test_offset_checkpoints_are_sorted() -> None:
 def test_damaged_leader_epoch_checkpoints_are_refused(text: str, says: str) -> None:
     with pytest.raises(CorruptLog, match=says):
         checkpoints.decode_leader_epochs(text)
+
+
+def test_every_flipped_bit_of_an_offset_checkpoint_is_refused() -> None:
+    """Decision 0025: a flipped digit of a log start would delete records without a word."""
+    data = checkpoints.encode_offsets({TopicPartition("a", 0): 5, TopicPartition("b.c", 12): 1_234}).encode()
+    for at in range(len(data)):
+        for bit in range(8):
+            flipped = bytearray(data)
+            flipped[at] ^= 1 << bit
+            with pytest.raises((CorruptLog, UnicodeDecodeError)):
+                checkpoints.decode_offsets(bytes(flipped).decode())
+
+
+def test_the_check_of_a_line_is_its_crc_in_blanks() -> None:
+    line = checkpoints.encode_offsets({TopicPartition("a", 0): 5}).splitlines()[2]
+    bits = "".join("01"[blank == "\t"] for blank in line.removeprefix("a 0 5"))
+    assert int(bits, 2) == crc32c(b"a 0 5")
+    assert len(bits) == 32
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from oncelog.tasks import spawn
 from oncelog.txn.state import ENDING, Bump, State, Txn
 
 CLEANED: Final = ("map-", "__")
-UNCHECKED: Final = (".timeindex", "-checkpoint")
+UNCHECKED: Final = (".timeindex",)
 TRANSACTION_STATE: Final = "__transaction_state"
 STATE_KEY: Final = bytes(2)  # type 0
 STORED_STATE: Final = Struct(">hqhib")
@@ -383,13 +383,14 @@ class Invariants:
         wanted = _contents(self._replayed())
         sizes = {path: disk.open(path).size() for path in files_of(disk)}
         # Not Kafka's files without a checksum, nor logs with gaps: docs/reliability.md says why.
-        paths = [
-            path
-            for path, size in sizes.items()
-            if size and not path.endswith(UNCHECKED) and not path.startswith(CLEANED)
-        ]
+        kinds: dict[str, list[str]] = {}
+        for path, size in sizes.items():
+            if size and not path.endswith(UNCHECKED) and not path.startswith(CLEANED):
+                kinds.setdefault(_kind(path), []).append(path)
         for _ in range(count):
-            path = rng.choice(paths)
+            path = rng.choice(
+                kinds[rng.choice(sorted(kinds))]
+            )  # the few files of a kind are hit as often as the many
             at, bit = rng.randrange(sizes[path]), rng.randrange(8)
             self.flips += 1
             try:
@@ -460,6 +461,12 @@ class Invariants:
                 raise Broken("13: a restart would not come up")
             world.check_start()
         return world.machine
+
+
+def _kind(path: str) -> str:
+    """The suffix of a segment's file, or the name of any other."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2] if name[:1].isdigit() else name
 
 
 def _differences(mine: dict[int, Any], theirs: dict[int, Any]) -> tuple[dict[int, Any], dict[int, Any]]:
