@@ -1,4 +1,4 @@
-"""A crash before every change of the disk in twelve scenes, and inside the recovery that follows.
+"""A crash before every change of the disk in thirteen scenes, and inside the recovery that follows.
 
 All points with ONCELOG_SIM_POINTS=all, as in `make test`; else every fifteenth.
 """
@@ -10,6 +10,7 @@ import pytest
 from oncelog.engine.memory import MemoryDisk
 from oncelog.sim.scenes import (
     SCENES,
+    TWICE,
     Cut,
     Play,
     Scene,
@@ -23,7 +24,6 @@ from oncelog.sim.scenes import (
 EVERY = 1 if os.environ.get("ONCELOG_SIM_POINTS") == "all" else 15
 SHARES = 4  # of what one scene takes longest for
 BY_NAME = {scene.name: scene for scene in SCENES}
-TWICE = ("commit and abort, TV2", "takeover, commit answered at prepare", "cleaning")
 
 
 def told(scene: Scene, cuts: list[Cut], dice: int, fault: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Twelve fixed scenes, and a crash at every change of the disk in each of them, also inside the recovery that follows.
+"""Thirteen fixed scenes, and a crash at every change of the disk in each of them, also inside the recovery that follows.
 
 A scene is played once without faults to count the changes of the disk: writes, syncs, creations, renames. Then it is
 played again for each of them with a crash just before it, and each time with another outcome: the process is killed, or
@@ -26,11 +26,13 @@ from oncelog.sim.history import Seek
 from oncelog.sim.net import Network, Unreachable
 from oncelog.sim.plan import GROUP, IN, MAP, OLD, OUT, PAY, Plan
 from oncelog.sim.story import Stage
+from oncelog.sim.two_phases import TwoPhases
 from oncelog.sim.world import Machine
 from oncelog.tasks import sleep
 
 Kept = Literal["process", "power"]
 TRIES: Final = 30
+MONTH_MS: Final = 30 * 86_400_000  # longer than the longest timeout, which is that of two phases: 2^31 - 1 ms
 BASE: Final = {
     "durability": "power",
     "log.segment.bytes": "65536",
@@ -314,6 +316,25 @@ async def _plain(stage: Play) -> None:
             await _some(each, "pay-0", "pay-1")
 
 
+async def _decided_elsewhere(stage: Play) -> None:
+    """KIP-939: prepared, and ended by an heir a month later."""
+    for number in range(TRIES):
+        phases = TwoPhases(stage.world, stage.history, stage.rng, f"a{number}")
+        try:
+            await phases.prepare({"pay-0": 2, "pay-1": 1})
+            if number == 0:
+                stage.world.clock.wall_shift_ms += MONTH_MS
+            await sleep(stage.world.loop, 400.0)  # two sweeps
+            await phases.take_over()
+            await phases.end(commit=number % 2 == 0)
+        except (Fenced, MustAbort, Unreachable):
+            await phases.clear()
+        else:
+            stage.counts["transactions"] += 1
+            return
+    raise Defect("a transaction could not be ended by an heir")
+
+
 async def _expires(stage: Play) -> None:
     """The id is forgotten between two transactions: its next owner begins with another producer id."""
     producer = stage.producer("a")
@@ -351,7 +372,10 @@ SCENES: Final = (
     ),
     Scene("no transactions", _plain, {"log.segment.bytes": "1024"}),
     Scene("expiry of an id", _expires, {"transactional.id.expiration.ms": "500"}),
+    Scene("two phases, a month apart", _decided_elsewhere, {"transaction.two.phase.commit.enable": "true"}),
 )
+TWICE: Final = ("commit and abort, TV2", "takeover, commit answered at prepare", "cleaning")
+"""Scenes with a second crash inside the recovery from the first."""
 POWER_DICE: Final = 6
 
 
