@@ -16,6 +16,7 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.mutants.mutant import ROOT, Mutant, all_mutants
 
@@ -35,6 +36,7 @@ STAGES = (
 `make test`."""
 OUT_OF_REACH = {
     "checkpoint_brings_deleted_records_back": "nobody in the story deletes records of __transaction_state",
+    "expiry_of_ongoing": "a second lock on one door: only idle ids are listed for expiry at all",
     "guard_not_checked": "verification and append are one step here, so that a guard is never stale: a second lock on one door",
 }
 """Mutants that no run can notice, and why."""

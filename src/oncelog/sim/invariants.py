@@ -307,7 +307,9 @@ class Invariants:
                     )
 
     def remember_bumps(self) -> None:
-        """16 of decision 0016: why an epoch was bumped is told only when a power cut cannot take it back."""
+        """Decision 0016: why an epoch was bumped is told only when a power cut cannot take it back."""
+        if not self._world.machine.is_up:
+            return
         coordinator = self._world.machine.runtime.transactions
         for txn in coordinator.all():
             told = coordinator.bump_of(txn.transactional_id)

@@ -18,6 +18,7 @@ from oncelog.txn.state import Caller, State, Txn
 
 STRANGE_ID: Final = ProducerId(1 << 40)
 NOWHERE: Final = TopicPartition("nowhere", 0)  # in no transaction
+LAST_EPOCH: Final = 32_766
 
 TABLE: Final = """
 # who       asks        free                     ongoing                  ending
@@ -89,6 +90,10 @@ def questions(txn: Txn) -> list[Question]:
         people["former"] = txn.producer  # its transaction has an heir (KIP-939)
     if owner.epoch >= 1 and txn.client_version == 2:
         people["before"] = Producer(owner.id, ProducerEpoch(owner.epoch - 1))
+    elif owner.epoch == 0 and txn.client_version == 2 and txn.previous_producer_id not in (-1, owner.id):
+        people["before"] = Producer(
+            txn.previous_producer_id, ProducerEpoch(LAST_EPOCH)
+        )  # its epochs are used up
     column = COLUMNS.get(txn.state, 0)
     found = [
         Question(who, asks, answers[column], people[who])

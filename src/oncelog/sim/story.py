@@ -255,6 +255,8 @@ class Story(Stage):
         self._names = [writer.transactional_id for writer in self.plan.writers]
         self._names += [f"copy-{IN}-{index}" for index in range(len(self.plan.copiers))]
         self._names += [f"two{number}" for number in range(self.plan.two_phases)]
+        if not self.plan.clock_jumps and not self.plan.expiry:
+            self.world.before_crash = self.invariants.remember_bumps
         self._busy = True  # faults may happen
         self._reading = True
         self._feeding = 0
@@ -780,8 +782,6 @@ class Story(Stage):
                 if rng.random() < 0.5:
                     world.crash_at_change(rng.randint(1, 40), kept)
                 else:
-                    if world.machine.is_up and not plan.clock_jumps and not plan.expiry:
-                        self.invariants.remember_bumps()
                     world.crash(kept)
             elif dice < 0.65 and plan.resets and world.links:
                 rng.choice(list(world.links)).reset()

@@ -154,6 +154,7 @@ class World:
         self.points: Points | None = None  # where the coordinator may be held up
         self.on_up: list[Callable[[Machine], None]] = []
         self.on_crash: Callable[[], None] = lambda: None
+        self.before_crash: Callable[[], None] = lambda: None  # memory is still there
         self._survives_faults = survives_faults
         self._connections = 0
         self._failed: BaseException | None = None
@@ -188,6 +189,7 @@ class World:
 
     def crash(self, kept: Literal["process", "power"]) -> None:
         """kill -9 or a power cut, then a new life that recovers from the disk."""
+        self.before_crash()
         self.note(f"crash {kept}")
         self.crashes += 1
         if not self.machine.was_up and self.machine.fault is None:
