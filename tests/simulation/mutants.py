@@ -159,8 +159,10 @@ def main() -> int:
     asked = parser.parse_args()
     mutants = [each for each in all_mutants() if not asked.names or each.name in asked.names]
     results: Path | None = asked.results
-    kept = json.loads(results.read_text(encoding="utf-8")) if results is not None and results.exists() else []
-    known = {each["name"]: Known(**each) for each in kept}
+    kept: list[dict[str, Any]] = []
+    if results is not None and results.exists():
+        kept = json.loads(results.read_text(encoding="utf-8"))
+    known = {str(each["name"]): Known(**each) for each in kept}
     for mutant in mutants:
         text = hashlib.sha256(repr(mutant).encode()).hexdigest()[:12]
         if mutant.name not in known or known[mutant.name].text != text:
