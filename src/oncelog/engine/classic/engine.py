@@ -172,6 +172,7 @@ class ClassicEngine:
     async def _recover_all(self) -> None:
         """Checks all logs, in the loop: nobody is served yet."""
         unsynced: list[File] = []
+        closed: list[File] = []
         directories: list[str] = []
         slices = Slices(self._loop, self._clock)
         for partition in self._partitions.values():
@@ -183,7 +184,7 @@ class ClassicEngine:
                 recovery_point=partition.recovery_point,
                 leader_epoch=partition.leader_epoch,
             )
-            unsynced += found.closed
+            closed += found.closed
             if found.changed or found.closed or (self._store.power and found.unsynced):
                 directories.append(partition.directory)
             if self._store.power:
@@ -193,7 +194,9 @@ class ClassicEngine:
                 partition.durable_offset = found.state.log_end_offset
             partition.adopt(found)
             await slices.rest()
-        await self._sync(unsynced)
+        await self._sync([*closed, *unsynced])
+        for file in closed:  # else their descriptors outlive the files
+            file.close()
         await self._loop.in_thread(lambda: self._sync_directories(directories))
 
     async def _sync(self, files: list[File]) -> None:
