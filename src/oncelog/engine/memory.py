@@ -19,9 +19,11 @@ SECTOR_BYTES: Final = 512
 class _Node:
     """A file's bytes."""
 
-    __slots__ = ("cache", "changed_from", "dropped", "durable")
+    __slots__ = ("cache", "changed_from", "dropped", "durable", "handles", "life")
 
     def __init__(self) -> None:
+        self.handles = 0  # open ones, of this life
+        self.life = 0
         self.cache = bytearray()
         self.durable = bytearray()
         self.changed_from: int | None = (
@@ -138,13 +140,18 @@ class Faults:
 class MemoryFile:
     """A handle; it dies with the crash after it was opened."""
 
-    __slots__ = ("_disk", "_life", "_node", "path")
+    __slots__ = ("_closed", "_disk", "_life", "_node", "path")
 
     def __init__(self, disk: "MemoryDisk", path: str, node: _Node) -> None:
         self._disk = disk
         self._life = disk.life
         self._node = node
+        self._closed = False
         self.path = path
+        if node.life != disk.life:  # those of the life before died with it
+            node.life, node.handles = disk.life, 0
+        node.handles += 1
+        disk.opened[node] = path
 
     def _alive(self) -> _Node:
         if self._life != self._disk.life:
@@ -186,7 +193,12 @@ class MemoryFile:
             node.cache += bytes(size - len(node.cache))
 
     def close(self) -> None:
-        return
+        if self._closed or self._life != self._disk.life:
+            return
+        self._closed = True
+        self._node.handles -= 1
+        if not self._node.handles:
+            del self._disk.opened[self._node]
 
     def sync(self) -> None:
         node = self._alive()
@@ -209,6 +221,7 @@ class MemoryDisk:
         self.life = 0  # rises with every crash
         self.fault: StorageFault | None = None
         self.faults = Faults()
+        self.opened: dict[_Node, str] = {}  # files with handles, under the name they were last opened by
         self.syncs = 0
         self.before_change: Callable[[str, str], None] | None = (
             None  # (what, path): a test may crash us there
@@ -221,6 +234,7 @@ class MemoryDisk:
     def crash(self, kept: Literal["process", "power"]) -> None:
         """The process is gone, or the power was cut. Handles from before are dead; the disk works again."""
         self.life += 1
+        self.opened.clear()
         self.fault = None
         self.faults = Faults()
         self.before_change = None
@@ -264,6 +278,18 @@ class MemoryDisk:
     def fail(self, what: str, path: str, why: str) -> None:
         self.fault = StorageFault(f"{what} of {path} failed: {why}")
         raise self.fault
+
+    def leaked(self) -> list[str]:
+        """Files that somebody has open although they are gone, or more often than a reader and a writer need."""
+        there: set[_Node] = set()
+        below = [self._root]
+        while below:
+            for node in below.pop().entries.values():
+                if isinstance(node, _Directory):
+                    below.append(node)
+                else:
+                    there.add(node)
+        return sorted(path for node, path in self.opened.items() if node not in there or node.handles > 2)
 
     # Disk
 

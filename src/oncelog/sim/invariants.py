@@ -374,6 +374,9 @@ class Invariants:
             left = _left_behind(partition)
             if left:
                 return f"{partition.directory}: there are {left}"
+        leaked = self._world.disk.leaked()
+        if leaked:
+            return f"files that are gone, or open too often: {leaked[:5]}"
         more = live.loop.due() - HOUSEKEEPING
         return f"still due: {dict(more)}" if more else None
 
