@@ -10,6 +10,8 @@ from confluent_kafka import Message, Producer
 
 import oncelog
 from oncelog.client.easy import create_topic, read_all
+from oncelog.sim.check import Checker
+from oncelog.sim.history import History, Poll, Send
 from tests.processes import ServedBroker
 
 CYCLES = 50
@@ -76,15 +78,29 @@ class Load:
 
 
 def check(bootstrap: str, topic: str, load: Load) -> None:
-    found: dict[bytes, tuple[int, int]] = {}
-    for record in read_all(bootstrap, topic, isolation="committed"):
-        assert record.value is not None
-        assert record.value not in found, f"{record.value!r} stands twice"
-        found[record.value] = (record.partition, record.offset)
-    lost = {value: place for value, place in load.acked.items() if found.get(value) != place}
-    assert not lost
+    """Everything that was sent, where it was acknowledged, and all that is there now: judged as simulated runs are."""
     assert not load.failed
     assert len(load.acked) == load.sent
+    history = History()
+    checker = Checker(history)
+    for value, (partition, offset) in sorted(load.acked.items(), key=lambda each: each[1]):
+        send = Send(process="load", partition=f"{topic}-{partition}", values=[value.decode()], offset=offset)
+        history.ok(history.invoke(send))
+    polls = {
+        partition: history.invoke(
+            Poll(process="last", partition=f"{topic}-{partition}", offset=0, committed=True, final=True)
+        )
+        for partition in range(PARTITIONS)
+    }
+    seen: dict[int, list[tuple[int, str]]] = {partition: [] for partition in polls}
+    for record in read_all(bootstrap, topic, isolation="committed"):
+        assert record.value is not None
+        seen[record.partition].append((record.offset, record.value.decode()))
+    for partition, poll in polls.items():
+        poll.records = sorted(seen[partition])
+        poll.next = poll.records[-1][0] + 1
+        history.ok(poll)
+    assert checker.finish() == []
 
 
 @pytest.mark.timeout(300)

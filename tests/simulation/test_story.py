@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 import oncelog as oncelog_package
+from oncelog.cli.main import main
 from oncelog.engine.memory import MemoryDisk
 from oncelog.ports import File
 from oncelog.sim.check import Anomaly
+from oncelog.sim.invariants import Broken, Invariants
 from oncelog.sim.runs import run_seed, run_seeds
 from oncelog.sim.story import Story
 from oncelog.sim.trace import lanes
@@ -136,6 +138,19 @@ def test_a_failure_is_told_as_lanes() -> None:
     rows = lanes(story.history.ops, Anomaly("phantom", "", tuple(sends)).ops)
     assert any(row.lstrip().split(" ", 1)[0].isdigit() and "!send" in row for row in rows)
     assert story.history.ops[sends[0]].process[:20] in rows[0]
+
+
+def test_what_broke_inside_the_broker_is_told_with_the_last_that_clients_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(_: Invariants) -> None:
+        raise Broken("13: broken on purpose")
+
+    monkeypatch.setattr(Invariants, "check_all_replays", breaks)
+    assert main(["sim", "3"]) == 1
+    said = capsys.readouterr()
+    assert "13: broken on purpose" in said.err
+    assert any(line.lstrip().split(" ", 1)[0].isdigit() and "!" in line for line in said.out.splitlines())
 
 
 def oncelog(*words: str) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ import hashlib
 import sys
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
@@ -12,6 +12,8 @@ from oncelog.sim.check import Anomalies
 from oncelog.sim.runs import run_seeds
 from oncelog.sim.story import Outcome, Story
 from oncelog.sim.trace import lanes, lines_of
+
+LAST: Final = 8  # operations that are shown of a run that ended because of what is inside the broker
 
 
 def sim(options: Any) -> int:
@@ -62,8 +64,9 @@ def _one(options: Any) -> int:
     printer.note(f"seed {options.seed}: {type(found).__name__}: {found}")
     for note in getattr(found, "__notes__", ()):
         printer.note(note)
-    if isinstance(found, Anomalies):
-        for row in lanes(story.history.ops, found.found[0].ops):
-            printer.line(row)
+    ops = story.history.ops
+    shown = found.found[0].ops if isinstance(found, Anomalies) else range(max(len(ops) - LAST, 0), len(ops))
+    for row in lanes(ops, shown):
+        printer.line(row)
     printer.value({"seed": options.seed, "history": digest, "wrong": f"{type(found).__name__}: {found}"})
     return Exit.BAD
