@@ -130,6 +130,8 @@ class Judge:
         entry = coordinator._entries.get(transactional_id)  # pyright: ignore[reportPrivateUsage]  # looked at from inside
         if txn is None or entry is None or entry.in_use:
             return  # who has his turn may change it: what is asked then is not known now
+        if entry.pending is State.DEAD:
+            return  # it expires just now
         for question in self._rng.sample(found := questions(txn), min(3, len(found))):
             self._ask(machine, coordinator, txn, question)
 
