@@ -8,6 +8,8 @@ from typing import cast
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.simulation import summary
+
 # A busy machine is slow now and then: no deadline per example, and examples that can be repeated from the printed blob.
 settings.register_profile(
     "oncelog", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
@@ -60,3 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    summary.tell(terminalreporter)
