@@ -132,7 +132,7 @@ class Judge:
             return  # who has his turn may change it: what is asked then is not known now
         if entry.pending is State.DEAD:
             return  # it expires just now
-        for question in self._rng.sample(found := questions(txn), min(3, len(found))):
+        for question in self._rng.sample(found := questions(txn), min(2, len(found))):
             self._ask(machine, coordinator, txn, question)
 
     def _ask(

@@ -773,7 +773,7 @@ class Story(Stage):
             if not self._busy:
                 return
             self.judge.look(world.machine, rng.choice(self._names))
-            if rng.random() < 0.04:
+            if rng.random() < 0.025:
                 self.invariants.check_partitions_replay()
                 self.invariants.check_orphans(world.machine)
             dice = rng.random()
