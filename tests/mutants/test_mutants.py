@@ -39,3 +39,12 @@ def test_a_sample_is_killed_and_the_whole_code_is_not() -> None:
         unharmed = Mutant("none", "", sound.file, sound.test, sound.old, sound.old)
         killed, said = run_on(tree, unharmed)
         assert not killed, said
+
+
+def test_the_published_table_has_every_mutant_and_enough_are_noticed_by_the_simulator() -> None:
+    """Made by `python -m tests.simulation.mutants --write`: a mutant that came since must be tried too."""
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    table = text.partition("<!-- mutants: begin -->")[2].partition("<!-- mutants: end -->")[0]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    assert {row[0].removeprefix("| ") for row in rows} == {mutant.name for mutant in MUTANTS}
+    assert len([row for row in rows if row[1] != "-"]) >= LEAST
