@@ -48,6 +48,7 @@ from oncelog.sim.clients import (
 from oncelog.sim.history import End, History, Send
 from oncelog.sim.net import Unreachable
 from oncelog.sim.world import World
+from oncelog.tasks import spawn, within
 from oncelog.txn.state import MAX_EPOCH, Txn
 
 E = ErrorCode
@@ -247,16 +248,21 @@ class Rude:
     @staticmethod
     async def age(world: World, name: str, timeout_ms: int, epoch: int) -> None:
         """Writes down a long past: the epochs of the producer id are nearly used up (B16, B17)."""
-        runtime = world.machine.runtime
-        if not world.machine.is_up:
+        machine, runtime = world.machine, world.machine.runtime
+        if not machine.is_up:
             raise Unreachable("the broker is down")
-        past = Txn(
-            transactional_id=name,
-            producer=Producer_(await runtime.producer_ids.next(), ProducerEpoch(epoch)),
-            timeout_ms=timeout_ms,
-            update_ms=world.clock.wall_ms(),
-        )
-        if await runtime.transactions.write_record(past) is not E.NONE:
+
+        async def write() -> ErrorCode:
+            past = Txn(
+                transactional_id=name,
+                producer=Producer_(await runtime.producer_ids.next(), ProducerEpoch(epoch)),
+                timeout_ms=timeout_ms,
+                update_ms=world.clock.wall_ms(),
+            )
+            return await runtime.transactions.write_record(past)
+
+        written = spawn(machine.loop, write(), "past")  # if the machine dies meanwhile, nobody is told
+        if not await within(world.loop, written, 1_000) or written.result() is not E.NONE:
             raise Unreachable("the past could not be written")
 
     def _name(self) -> str:
