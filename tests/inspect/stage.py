@@ -10,6 +10,16 @@ import pytest
 from confluent_kafka import Producer
 
 from oncelog.cli.main import main
+from oncelog.client.address import parse_bootstrap
+from oncelog.client.session import Connection
+from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from oncelog.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from oncelog.record.batch import NewRecord, build_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +83,27 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "4",
     "offsets.topic.num.partitions": "4",
 }
+
+
+def hang(bootstrap: str, topic: str) -> None:
+    """A transaction in partition 0 that no coordinator knows of: SETTINGS let a client write without AddPartitionsToTxn."""
+    (address,) = parse_bootstrap(bootstrap)
+    with Connection(address) as door:
+        init = InitProducerIdRequest(transactional_id="ghost", transaction_timeout_ms=60_000)
+        given = door.send(init, InitProducerIdResponse, 2)
+        batch = build_batch(
+            [NewRecord(None, b"x", 1, [])] * 3,
+            producer_id=given.producer_id,
+            producer_epoch=given.producer_epoch,
+            base_sequence=0,
+            transactional=True,
+        )
+        data = PartitionProduceData(index=0, records=batch)
+        produce = ProduceRequest(
+            transactional_id="ghost",
+            acks=-1,
+            timeout_ms=10_000,
+            topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+        )
+        answer = door.send(produce, ProduceResponse, 9)
+        assert answer.responses[0].partition_responses[0].error_code == 0

@@ -28,7 +28,8 @@ def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
 
 
 @pytest.mark.parametrize(
-    "text", ["PRODUCER_FENCED", "producer_fenced", "ProducerFencedException", "90", "ProducerFenced"]
+    "text",
+    "PRODUCER_FENCED producer_fenced ProducerFencedException 90 ProducerFenced ProducerFencedError _FENCED".split(),
 )
 def test_an_error_is_known_by_every_name_that_clients_print(text: str) -> None:
     assert error_named(text) is ErrorCode.PRODUCER_FENCED

@@ -6,18 +6,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from oncelog.client.address import parse_bootstrap
-from oncelog.client.session import Connection
-from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from oncelog.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
-from oncelog.record.batch import NewRecord, build_batch
 from tests.conformance import targets
-from tests.inspect.stage import SETTINGS, Stage
+from tests.inspect.stage import SETTINGS, Stage, hang
 from tests.toolchains import Missing, leave_out
 
 ROW_KEYS = {
@@ -123,6 +113,22 @@ def test_show_names_partitions_and_who_pins(stage: Stage) -> None:
         producer.abort_transaction(20)
 
 
+def test_an_id_may_be_an_option_and_look_like_one(stage: Stage) -> None:
+    """kafka-transactions takes it so; and what we tell people to paste works for every name."""
+    stage.run("topics", "new", "dashed")
+    with stage.producer("--yes") as producer:
+        producer.produce("dashed", b"x")
+        producer.flush(10)
+        assert stage.json("txn", "show", "--transactional-id=--yes")["transactional_id"] == "--yes"
+        (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "dashed"]
+        assert pin["frees"] == "oncelog txn abort --transactional-id=--yes"
+        assert stage.run(*pin["frees"].split()[1:]).code == 1  # nobody said yes
+        assert stage.run(*pin["frees"].split()[1:], "--yes").code == 0
+    for words in (["show"], ["trace"], ["replay"], ["show", "a", "--transactional-id", "b"]):
+        said = stage.run("txn", *words)
+        assert (said.code, "wanted one transactional id" in said.err) == (2, True)
+
+
 def test_show_of_an_unknown_id_says_so(stage: Stage) -> None:
     said = stage.run("txn", "show", "nobody")
     assert said.code == 1
@@ -191,27 +197,7 @@ def wait_until_free(stage: Stage, topic: str) -> None:
 
 def test_a_hanging_transaction_is_told_from_a_long_one_and_freed(stage: Stage) -> None:
     stage.run("topics", "new", "hung", "--partitions", "1")
-    (address,) = parse_bootstrap(stage.bootstrap)
-    with Connection(address) as door:
-        init = InitProducerIdRequest(transactional_id="ghost", transaction_timeout_ms=60_000)
-        given = door.send(init, InitProducerIdResponse, 2)
-        batch = build_batch(
-            [NewRecord(None, b"x", 1, [])] * 3,
-            producer_id=given.producer_id,
-            producer_epoch=given.producer_epoch,
-            base_sequence=0,
-            transactional=True,
-        )
-        produce = ProduceRequest(
-            transactional_id="ghost",
-            acks=-1,
-            timeout_ms=10_000,
-            topic_data=[
-                TopicProduceData(name="hung", partition_data=[PartitionProduceData(index=0, records=batch)])
-            ],
-        )
-        answer = door.send(produce, ProduceResponse, 9)  # without AddPartitionsToTxn: nobody checks here
-        assert answer.responses[0].partition_responses[0].error_code == 0
+    hang(stage.bootstrap, "hung")
     (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "hung"]
     assert (pin["kind"], pin["transactional_id"], pin["start_offset"]) == ("hanging", None, 0)
     assert pin["frees"] == "oncelog txn abort --partition hung-0 --start-offset 0"

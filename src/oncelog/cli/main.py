@@ -191,7 +191,7 @@ def _txn(parser: argparse.ArgumentParser) -> None:
     )
     ls.add_argument("--match", metavar="PATTERN", help="transactional ids by a pattern with * and ?")
     show = _watched_command(verbs.add_parser("show", help="one transactional id"), "oncelog.cli.txn:show")
-    show.add_argument("transactional_id", metavar="TRANSACTIONAL_ID")
+    _transactional_id(show)
     stuck = verbs.add_parser("stuck", help="who holds the last stable offset back, and what frees it")
     stuck.description = "Every partition whose read_committed readers wait: for whom, since when. Exit code 1 if there is one."
     _watched_command(stuck, "oncelog.cli.txn:stuck")
@@ -201,7 +201,7 @@ def _txn(parser: argparse.ArgumentParser) -> None:
         "Exit code 1 if nothing is known of the id."
     )
     _broker_command(trace, "oncelog.cli.txn:trace")
-    trace.add_argument("transactional_id", metavar="TRANSACTIONAL_ID")
+    _transactional_id(trace)
     trace.add_argument(
         "--record", metavar="FILE", help="what `oncelog tap --record` wrote, instead of the broker's own"
     )
@@ -213,7 +213,7 @@ def _txn(parser: argparse.ArgumentParser) -> None:
         "replay", help="rebuild a past transaction from the logs: states, batches, markers"
     )
     _broker_command(replay, "oncelog.cli.txn:replay")
-    replay.add_argument("transactional_id", metavar="TRANSACTIONAL_ID")
+    _transactional_id(replay)
     replay.add_argument("--all", action="store_true", help="all that the log still holds, not only the last")
     replay.add_argument("--at", type=_not_negative, metavar="OFFSET", help="the one with this state record")
     export = verbs.add_parser("export", help="each transaction as a trace of OpenTelemetry")
@@ -231,7 +231,7 @@ def _txn(parser: argparse.ArgumentParser) -> None:
     abort.description = (
         "Says what becomes invisible, asks, and aborts. The owner of the transaction is fenced."
     )
-    abort.add_argument("transactional_id", metavar="TRANSACTIONAL_ID", nargs="?")
+    _transactional_id(abort, needed=False)
     abort.add_argument(
         "--partition", metavar="TOPIC-PARTITION", help="of a hanging transaction, which has no owner"
     )
@@ -239,6 +239,13 @@ def _txn(parser: argparse.ArgumentParser) -> None:
         "--start-offset", type=_not_negative, metavar="N", help="the first offset of a hanging transaction"
     )
     abort.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _transactional_id(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
+    """By its place, or as an option: so kafka-transactions takes it, and so may a name begin with a dash."""
+    parser.add_argument("transactional_id", metavar="TRANSACTIONAL_ID", nargs="?")
+    parser.add_argument("--transactional-id", dest="named_id", metavar="ID", help="the same as an option")
+    parser.set_defaults(needs_id=needed)
 
 
 def _log(parser: argparse.ArgumentParser) -> None:
@@ -471,6 +478,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         build_parser().parse_args(argv, namespace=options)
         _choose_output(options)
+        _choose_id(options)
         module, _, function = options.run.partition(":")
         run: Callable[[Any], int] = getattr(importlib.import_module(module), function)
         status = run(options)
@@ -510,6 +518,16 @@ def _choose_output(options: argparse.Namespace) -> None:
             raise UsageFault(f"ONCELOG_OUTPUT: wanted {', '.join(OUTPUTS)}, found {given!r}")
         options.output = "json" if options.json else given
     options.json = options.output != "table"
+
+
+def _choose_id(options: argparse.Namespace) -> None:
+    """One transactional id, given in either way."""
+    if "named_id" not in options:
+        return
+    given = [each for each in (options.transactional_id, options.named_id) if each is not None]
+    if len(given) > 1 or (options.needs_id and not given):
+        raise UsageFault(f"wanted one transactional id, found {len(given)}")
+    options.transactional_id = given[0] if given else None
 
 
 def _complain(

@@ -10,7 +10,7 @@ from oncelog.errors import CorruptBatch, OncelogError
 from oncelog.inspect.annotate import attributes
 from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.record import aborted, offset_index, offsets, snapshot, time_index, txn_state
-from oncelog.record.batch import batches, check_crc, records_of
+from oncelog.record.batch import DELETE_HORIZON, batches, check_crc, records_of
 from oncelog.record.compression import NAMES
 from oncelog.record.marker import read_marker
 from oncelog.txn.state import State
@@ -36,6 +36,7 @@ class BatchRow:
     producer_epoch: int
     leader_epoch: int
     max_timestamp: int
+    delete_horizon_ms: int | None  # when compaction may drop its tombstones; a marker's too
     size: int
     magic: int
     codec: str
@@ -77,6 +78,7 @@ def batch_rows(data: bytes) -> Iterator[tuple[BatchRow, bytes]]:
                 producer_epoch=header.producer_epoch,
                 leader_epoch=header.leader_epoch,
                 max_timestamp=header.max_timestamp,
+                delete_horizon_ms=header.base_timestamp if header.attributes & DELETE_HORIZON else None,
                 size=header.size,
                 magic=header.magic,
                 codec=NAMES.get(header.codec, str(header.codec)),

@@ -181,13 +181,20 @@ MEANINGS: Final[dict[ErrorCode, Meaning]] = {
 }
 
 
+# What librdkafka says instead when it has understood the broker's error itself.
+ALIASES: Final = {"_FENCED": ErrorCode.PRODUCER_FENCED, "-144": ErrorCode.PRODUCER_FENCED}
+
+
 def error_named(text: str) -> ErrorCode | None:
-    """By Kafka's name in any spelling (PRODUCER_FENCED, ProducerFencedException), or by its number."""
+    """By Kafka's name in any spelling (PRODUCER_FENCED, ProducerFencedException, ProducerFencedError), or by its number."""
     word = text.strip()
+    if word in ALIASES:
+        return ALIASES[word]
     if word.lstrip("-").isdecimal():
         return next((each for each in ErrorCode if each == int(word)), None)
-    folded = word.removesuffix("Exception").replace("_", "").lower()
-    return next((each for each in ErrorCode if each.name.replace("_", "").lower() == folded), None)
+    known = {each.name.replace("_", "").lower(): each for each in ErrorCode}
+    spelled = (word, word.removesuffix("Exception"), word.removesuffix("Error"))
+    return next((known[each] for one in spelled if (each := one.replace("_", "").lower()) in known), None)
 
 
 def explain(

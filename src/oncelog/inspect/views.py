@@ -10,6 +10,7 @@ from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
 from oncelog.inspect import ask, strip, trace
 from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor
+from oncelog.inspect.commands import about, command
 from oncelog.inspect.lag import COUNTED_OFFSETS
 from oncelog.model import TopicPartition
 
@@ -292,9 +293,9 @@ def _pin(
         kind, frees = "ending", "nothing to do: its markers are on their way"
     elif owner is None:
         kind = "hanging"
-        frees = f"oncelog txn abort --partition {where} --start-offset {first.start_offset}"
+        frees = command("txn", "abort", "--partition", where, "--start-offset", first.start_offset)
     elif owner.state == ONGOING:
-        kind, frees = "long", f"oncelog txn abort {owner.transactional_id}"
+        kind, frees = "long", about("abort", owner.transactional_id)
     else:
         kind, frees = "ending", "nothing to do: its markers are on their way"
     if owner is not None:

@@ -28,6 +28,7 @@ from starlette.staticfiles import StaticFiles
 from oncelog.client.faults import ClientFault
 from oncelog.errors import OncelogError
 from oncelog.inspect.abort import NothingToAbort
+from oncelog.inspect.commands import about, command
 from oncelog.inspect.inspector import Inspector
 from oncelog.inspect.page import screens
 from oncelog.inspect.page.markup import Safe, el, join
@@ -205,17 +206,17 @@ class Page:
         match = request.query_params.get("match", "")
         found = await run_in_threadpool(self._inspector.transactions, match or None)
         body = screens.transaction_list(found, match)
-        return Screen("txn", "Transactional ids", f"oncelog txn ls --match '{match or '*'}'", body)
+        return Screen("txn", "Transactional ids", command("txn", "ls", "--match", match or "*"), body)
 
     async def _transaction(self, request: Request) -> "Screen":
         tid = request.path_params["tid"]
         last = min(max(_number(request, "last") or 1, 1), 50)
         value = await run_in_threadpool(self._inspector.transaction, tid, last)
-        command = f"oncelog txn show {tid}; oncelog txn replay {tid}"
+        same = f"{about('show', tid)}; {about('trace', tid, '--last', last)}"
         if value is None:
             body = el("p", "Its coordinator does not know it.", class_="empty")
-            return Screen("txn", tid, command, body, missing=True)
-        return Screen("txn", tid, command, screens.transaction(value))
+            return Screen("txn", tid, same, body, missing=True)
+        return Screen("txn", tid, same, screens.transaction(value))
 
     async def _topics(self, _: Request) -> "Screen":
         found = await run_in_threadpool(self._inspector.topics)
@@ -228,8 +229,10 @@ class Page:
             lambda: self._inspector.partition(where, start=_number(request, "start"))
         )
         hexed = [] if offset is None else await run_in_threadpool(self._inspector.hex_of, where, offset)
-        command = f"oncelog consume {where.topic} --partition {where.partition} --isolation both"
-        return Screen("topics", str(where), command, screens.partition(value, hexed, offset))
+        same = command(
+            "consume", where.topic, "--partition", where.partition, "--isolation", "both", "--to-end"
+        )
+        return Screen("topics", str(where), same, screens.partition(value, hexed, offset))
 
     async def _groups(self, _: Request) -> "Screen":
         found = await run_in_threadpool(self._inspector.groups)
@@ -267,10 +270,10 @@ class Page:
     async def _explain(self, request: Request) -> "Screen":
         error, tid = request.path_params["error"], request.query_params.get("tid", "")
         value = await run_in_threadpool(self._inspector.explain, error, tid)
-        command = f"oncelog explain {error} --tid {tid}"
+        same = command("explain", error, "--tid", tid)
         if value is None:
-            return Screen("txn", error, command, el("p", "No such error.", class_="empty"), missing=True)
-        return Screen("txn", f"{value.error} ({value.code})", command, screens.explanation(value))
+            return Screen("txn", error, same, el("p", "No such error.", class_="empty"), missing=True)
+        return Screen("txn", f"{value.error} ({value.code})", same, screens.explanation(value))
 
     async def _abort(self, request: Request) -> "Screen | Response":
         asked = await _form(request) if request.method == "POST" else dict(request.query_params)
@@ -292,13 +295,13 @@ class Page:
             return RedirectResponse("/now" if tid is None else f"/txn/{quote(tid, safe='')}", 303)
         hidden = {name: asked[name] for name in ("tid", "partition", "start") if asked.get(name)}
         has_token = self._access.knows(request.cookies.get(COOKIE))
-        command = (
-            f"oncelog txn abort {tid}"
+        same = (
+            about("abort", tid)
             if tid
-            else f"oncelog txn abort --partition {where} --start-offset {start}"
+            else command("txn", "abort", "--partition", where, "--start-offset", start)
         )
         return Screen(
-            "now", "Abort?", command, screens.abort_form(plan, hidden, has_token=has_token), live=False
+            "now", "Abort?", same, screens.abort_form(plan, hidden, has_token=has_token), live=False
         )
 
     # ---- the same values for programs
