@@ -19,7 +19,9 @@ ADD_PARTITIONS: Final = 24
 TRACED: Final = frozenset({PRODUCE, 22, ADD_PARTITIONS, 25, 26, 28})
 SMALL_BYTES: Final = 1024  # a Produce up to here is kept whole
 WHOLE_BYTES: Final = 8192  # as is any other request, and every answer, up to here
-KEPT_BYTES: Final = 464  # of what is larger: its beginning, in one of Python's small blocks
+KEPT_BYTES: Final = (
+    464  # of what is larger and no Produce of one batch: its beginning, in one of Python's small blocks
+)
 ENTRY_BYTES: Final = 700  # about what Python needs for one entry and its answer
 SORTED_AT: Final = 64
 
@@ -77,9 +79,16 @@ class Ring:
         if size > SMALL_BYTES:
             if api_key == PRODUCE:
                 topics = request.topic_data
-                if len(topics) != 1 or len(topics[0].partition_data) != 1:
+                records = None
+                if len(topics) == 1 and len(topics[0].partition_data) == 1:
+                    records = topics[0].partition_data[0].records
+                if (
+                    records is not None
+                ):  # all before the batch, and its header: what lies behind is a few bytes
+                    frame = frame[: size - len(records) + HEADER_BYTES]
+                else:
                     cut = _cut(request)
-                frame = frame[:KEPT_BYTES]
+                    frame = frame[:KEPT_BYTES]
             elif size > WHOLE_BYTES:
                 frame = frame[:KEPT_BYTES]
         entry: Entry = [name, began_ns, -1, peer, frame, size, cut, (), 0, 0]
