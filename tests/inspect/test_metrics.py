@@ -10,6 +10,7 @@ import pytest
 import oncelog
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
+from oncelog.client.transactional import TransactionalId
 from oncelog.errors import ErrorCode
 from oncelog.inspect import counted
 from oncelog.inspect.ask import SideDoor
@@ -31,7 +32,7 @@ from tests.conformance import targets
 from tests.toolchains import ROOT, Missing, leave_out
 
 SAMPLE = re.compile(
-    r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)*)\})? (-?[0-9.e+-]+)$'
+    r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*)\})? (-?[0-9.e+-]+)$'
 )
 
 
@@ -87,6 +88,9 @@ def test_values_are_those_of_the_cluster(place: tuple[str, str]) -> None:
             1 if kind == "oncelog" else None
         )
         assert not any("metered-1" in labels for _, labels in found)  # no transactional id is a label
+        wanted = samples(exposition(collect(cluster, SideDoor(cluster), now_ms=2**41, top=1)))
+        assert wanted["oncelog_txn_oldest_seconds", 'transactional_id="metered-1"'] > 0
+        assert sum(name == "oncelog_txn_oldest_seconds" for name, _ in wanted) == 1
         producer.abort_transaction(20)
         until = time.monotonic() + 20
         while True:  # Apache Kafka answers before the markers are written
@@ -125,13 +129,17 @@ def test_every_counter_that_is_used_exists_in_the_broker() -> None:
             counters, times = door.counters(), door.times()
             assert counters is not None
             assert times is not None
-            used = {name for _, name, _ in (*counted.JMX, *counted.OWN)} | set(counted.FENCED.values())
+            used = {name for _, name, _ in (*counted.JMX, *counted.OWN, *counted.NOW)} | set(
+                counted.FENCED.values()
+            )
             used |= {name for names in counted.RATES.values() for name in names} | set(counted.TOLD)
             assert used - set(counters) == set()
             assert {name for _, _, name in counted.TIMES} | {counted.LOADED, counted.ENDED} <= set(times)
             assert all(any(name.startswith(begin) for name in counters) for begin in counted.REFUSED.values())
             found = samples(exposition(collect(cluster, door, now_ms=2**41)))
     assert found["oncelog_fenced_total", 'cause="timeout"'] == 1
+    assert found["oncelog_fenced_total", 'cause="admin"'] == 1
+    assert found["kafka_server_replicamanager_produceridcount", ""] >= 3
     assert found["oncelog_txn_seconds_count", 'outcome="commit"'] == 1
     assert found["oncelog_txn_seconds_bucket", 'outcome="commit",le="+Inf"'] == 1
     buckets = [
@@ -175,6 +183,8 @@ def live_through_everything(broker: oncelog.Broker) -> None:
     late.produce("all", b"x")
     late.flush(10)
     broker.clock.advance(120)
+    with Cluster(broker.bootstrap, client_id="adminclient-1") as cluster:
+        TransactionalId(cluster, "all-1", timeout_ms=60_000).init()
     with connect(broker.bootstrap) as door:
         own = door.send(
             InitProducerIdRequest(transactional_id="all-3", transaction_timeout_ms=60_000),

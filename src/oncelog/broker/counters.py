@@ -17,6 +17,7 @@ GAUGES: Final = frozenset(
         "groups.members",
         "groups.partitions_loading",
         "log.partitions",
+        "log.producers",
         "lso.lag",
         "lso.lag_max",
         "lso.pinned_partitions",

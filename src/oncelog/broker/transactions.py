@@ -378,7 +378,7 @@ class TransactionCoordinator:
             entry.txn = evolve(entry.txn, decision.record)
             if bump is not None:
                 entry.bump = bump
-                self._counters.add(f"txn.bumped.{bump.cause.replace(' ', '_')}")
+                self._counters.add(f"txn.bumped.{bump.counted_as.replace(' ', '_')}")
         return error
 
     async def write_record(self, record: Txn, acks: Acks = Acks.ALL, bump: Bump | None = None) -> ErrorCode:

@@ -23,12 +23,12 @@ from oncelog.protocol.messages.describe_transactions import (
 )
 from oncelog.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from oncelog.protocol.primitives import Message
+from oncelog.txn.state import is_admin
 
 LIST_TRANSACTIONS: Final = 66
 DESCRIBE_AT_ONCE: Final = 500  # transactional ids in one DescribeTransactions
 NEW_INSTANCE: Final = "new instance"
 ADMIN: Final = "admin"
-ADMIN_CLIENTS: Final = ("oncelog-cli", "oncelog-ui", "adminclient-")
 AnswerT = TypeVar("AnswerT", bound=Message)
 
 
@@ -83,14 +83,6 @@ class Ends:
     log_start: int
     last_stable_offset: int
     high_watermark: int
-
-
-def is_admin(client_id: str | None) -> bool:
-    """An abort by an administrator fences like a new instance does: only the name of the client tells them apart.
-
-    adminclient-N is what Kafka's own tools call themselves unless told otherwise.
-    """
-    return client_id is not None and client_id.startswith(ADMIN_CLIENTS)
 
 
 def list_transactions(

@@ -19,7 +19,7 @@ QUANTILES: Final = (0.5, 0.95, 0.99, 0.999)
 RATES: Final[Mapping[str, tuple[str, ...]]] = {
     "commits": ("txn.committed.count",),
     "aborts": ("txn.aborted.count",),
-    "fenced": ("txn.bumped.new_instance", "txn.bumped.timeout"),
+    "fenced": ("txn.bumped.new_instance", "txn.bumped.timeout", "txn.bumped.admin"),
     "records in": ("log.records",),
     "bytes in": ("log.bytes",),
     "bytes out": ("fetch.bytes",),
@@ -65,7 +65,15 @@ OWN: Final = (
     ),
     ("oncelog_markers_total", "txn.markers", "Markers written"),
 )
-FENCED: Final = {"new_instance": "txn.bumped.new_instance", "timeout": "txn.bumped.timeout", "recovery": "txn.bumped.recovery"}  # fmt: skip
+FENCED: Final = {each: f"txn.bumped.{each}" for each in ("new_instance", "timeout", "admin", "recovery")}
+# What tells how things are now.
+NOW: Final = (
+    (
+        "kafka_server_replicamanager_produceridcount",
+        "log.producers",
+        "Producers that partitions keep a sequence for",
+    ),
+)
 REFUSED: Final = {"Produce": "produce.refused.", "Fetch": "fetch.refused."}
 # Name of the histogram, its label, the label's value, the broker's name of the times.
 TIMES: Final[tuple[tuple[str, Mapping[str, str], str], ...]] = (
@@ -87,6 +95,7 @@ ENDED: Final = "txn.prepare_to_complete"
 TOLD: Final = frozenset(
     [name for _, name, _ in JMX]
     + [name for _, name, _ in OWN]
+    + [name for _, name, _ in NOW]
     + [*FENCED.values(), "txn.ids", "log.partitions"]
 )
 
@@ -95,6 +104,10 @@ def families(counters: Mapping[str, int], times: Mapping[str, Times]) -> Iterabl
     """All of it. A counter that has not counted yet is 0."""
     for name, counter, text in (*JMX, *OWN):
         family = Family(name, "counter", text)
+        family.add(counters.get(counter, 0))
+        yield family
+    for name, counter, text in NOW:
+        family = Family(name, "gauge", text)
         family.add(counters.get(counter, 0))
         yield family
     fenced = Family("oncelog_fenced_total", "counter", "Epochs bumped, by cause")

@@ -1,7 +1,7 @@
 """The cluster in Prometheus' text format, under the names that existing dashboards know, and our own.
 
 Families: kafka_exporter, kafka-lag-exporter, and the JMX exporter where the value is known over the wire; `oncelog_*` for the
-rest. No label holds a transactional id: there may be as many as there are processes.
+rest. No label holds a transactional id, but for the few of `top`: there may be as many as there are processes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,10 +18,11 @@ from oncelog.model import TopicPartition
 from oncelog.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 LAG_SECONDS_AT_MOST: Final = 200  # partitions that are behind, each costs a Fetch
+TOP_AT_MOST: Final = 20  # transactional ids that may be labels, and only for who asks
 
 
-def collect(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Family]:
-    """Everything, in a fixed order."""
+def collect(cluster: Cluster, door: SideDoor, *, now_ms: int, top: int = 0) -> list[Family]:
+    """Everything, in a fixed order. `top`: also the oldest so many open transactions, by their ids."""
     topics = cluster.topics()
     partitions = [TopicPartition(topic.name, each.index) for topic in topics for each in topic.partitions]
     ends = ask.ends_of(cluster, partitions)
@@ -29,7 +30,7 @@ def collect(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Family]:
         *_cluster(cluster, {each.name: len(each.partitions) for each in topics}),
         *_partitions(ends),
         *_groups(cluster, ends, now_ms),
-        *_transactions(cluster, door, now_ms),
+        *_transactions(cluster, door, now_ms, min(top, TOP_AT_MOST)),
         *_sizes(cluster),
         *_own(door),
     ]
@@ -176,7 +177,7 @@ def _own(door: SideDoor) -> Iterable[Family]:
     return () if counters is None or times is None else counted.families(counters, times)
 
 
-def _transactions(cluster: Cluster, door: SideDoor, now_ms: int) -> Iterable[Family]:
+def _transactions(cluster: Cluster, door: SideDoor, now_ms: int, top: int) -> Iterable[Family]:
     states = Family("oncelog_txn_ids", "gauge", "Transactional ids by state")
     listed = ask.list_transactions(cluster)
     counted: dict[str, int] = {}
@@ -204,6 +205,14 @@ def _transactions(cluster: Cluster, door: SideDoor, now_ms: int) -> Iterable[Fam
     )
     oldest.add(max((now_ms - each.start_ms for each in described.values() if each.start_ms >= 0), default=0))
     yield oldest
+    if top:
+        ages = Family("oncelog_txn_oldest_seconds", "gauge", f"Age of the {top} oldest open transactions")
+        begun = sorted(
+            (each.start_ms, each.transactional_id) for each in described.values() if each.start_ms >= 0
+        )
+        for start_ms, name in begun[:top]:
+            ages.add(max(now_ms - start_ms, 0) / 1000, transactional_id=name)
+        yield ages
     pinned = Family(
         "oncelog_lso_pinned_seconds", "gauge", "How long a partition's last stable offset is held"
     )

@@ -62,6 +62,17 @@ class Caller:
     port: int
 
 
+ADMIN_CLIENTS: Final = ("oncelog-cli", "oncelog-ui", "adminclient-")
+
+
+def is_admin(client_id: str | None) -> bool:
+    """An abort by an administrator fences like a new instance does: only the name of the client tells them apart.
+
+    adminclient-N is what Kafka's own tools call themselves unless told otherwise.
+    """
+    return client_id is not None and client_id.startswith(ADMIN_CLIENTS)
+
+
 @dataclass(frozen=True, slots=True)
 class Bump:
     """Why the epoch of a transactional id was last bumped, but for the bumps that end its transactions."""
@@ -70,6 +81,11 @@ class Bump:
     at_ms: Millis
     by: Caller | None
     producer: Producer  # as it was bumped to
+
+    @property
+    def counted_as(self) -> str:
+        """The cause, with an administrator told from a new instance."""
+        return "admin" if self.by is not None and is_admin(self.by.client_id) else self.cause
 
 
 class Txn(NamedTuple):

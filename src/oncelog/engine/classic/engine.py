@@ -100,6 +100,7 @@ class ClassicEngine:
             "log.rolls": store.rolls,
             "log.synced_files": store.syncer.synced_files,
             "log.partitions": len(self._partitions),
+            "log.producers": sum(each.producer_count() for each in self._partitions.values()),
             "lso.lag": sum(undecided),
             "lso.lag_max": max(undecided, default=0),
             "lso.pinned_partitions": sum(map(bool, undecided)),

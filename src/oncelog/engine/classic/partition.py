@@ -714,6 +714,10 @@ class ClassicPartition:
         then it is taken for 0."""
         return self._state.high_watermark - last_stable_offset(self._state) if self.loaded else 0
 
+    def producer_count(self) -> int:
+        """Producers that it keeps a sequence for; of a log that nobody read 0 too."""
+        return len(self._state.producers) if self.loaded else 0
+
     def now_ms(self) -> int:
         return self._store.clock.wall_ms()
 
