@@ -1,4 +1,4 @@
-"""Fills the measured parts of README.md, docs/benchmarks.md and docs/cost.md from bench/results, which `make bench` writes."""
+"""Fills the measured parts of README.md, docs/benchmarks.md, docs/cost.md and docs/inspector.md from bench/results, which `make bench` writes."""
 
 import json
 import statistics
@@ -161,6 +161,46 @@ def delay(found: dict[str, Any] | None) -> str:
     return markdown_table(rows, "figure|oncelog|beside|ratio") + said
 
 
+def trace_cost(wire: Mapping[str, Any] | None, inside: Mapping[str, Any] | None) -> str:
+    """What keeping requests costs, over sockets and in the broker's thread alone."""
+    rows: list[dict[str, str]] = []
+    if wire is not None:
+        for name, what in (
+            ("time_ratio", "time of a transaction"),
+            ("cpu_ratio", "broker CPU for a transaction"),
+        ):
+            rows.append(
+                {
+                    "figure": f"{what}, over sockets",
+                    "with / without": f"{wire[name]['median']:.3f}",
+                    "95 % interval": _range(wire[name]["interval_95"]),
+                    "half of the rounds": _range(wire[name]["quartiles"]),
+                    "measured by": f"`{wire['command']}`",
+                }
+            )
+    if inside is not None:
+        rows.append(
+            {
+                "figure": "broker CPU for a transaction, without sockets",
+                "with / without": f"{inside['cpu_ratio']['median']:.3f}",
+                "95 % interval": "",
+                "half of the rounds": _range(inside["cpu_ratio"]["quartiles"]),
+                "measured by": f"`{inside['command']}`",
+            }
+        )
+    if not rows:
+        return "Not measured."
+    table = markdown_table(rows, "figure|with / without|95 % interval|half of the rounds|measured by")
+    if wire is None:
+        return table
+    busy = max(each["other_load_share"] for each in wire["medians"].values())
+    return f"{table}\n\n{wire['load']}; meanwhile others used {busy:.0%} of this machine's cores."
+
+
+def _range(ends: Sequence[float]) -> str:
+    return f"{ends[0]:.3f} to {ends[1]:.3f}"
+
+
 def documents() -> dict[Path, str]:
     eos, power = read("eos"), read("eos-power")
     parts: dict[Path, dict[str, str]] = {
@@ -173,6 +213,7 @@ def documents() -> dict[Path, str]:
             "scaling": curves(read("eos-scaling")),
             "steps": steps(read("hot_path")),
         },
+        ROOT / "docs/inspector.md": {"trace": trace_cost(read("trace_wire"), read("trace"))},
         ROOT / "docs/cost.md": {"status": status(eos), "per record": per_record(eos), "delay": delay(eos)},
     }
     found: dict[Path, str] = {}

@@ -3,16 +3,25 @@
 python -m tools.pictures
 """
 
+import itertools
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from playwright.sync_api import sync_playwright
 
 import oncelog
+from oncelog.client.admin import CommittedOffset
+from oncelog.client.cluster import Cluster
+from oncelog.client.transactional import TransactionalId
+from oncelog.model import TopicPartition as Place
+from oncelog.spark.sink_plan import Marker
 from tools.generated import ROOT
 
 PICTURES = ROOT / "docs" / "pictures"
@@ -61,6 +70,7 @@ def act(bootstrap: str) -> list[Producer]:
             till.commit_transaction(20)
     reader.commit(offsets=[TopicPartition("refunds-emitted", 0, 8)], asynchronous=False)
     reader.close()
+    query(bootstrap)
     hung = transactional(bootstrap, "payments-processor-7", "till-7")
     hung.begin_transaction()
     for _ in range(14):
@@ -68,6 +78,44 @@ def act(bootstrap: str) -> list[Producer]:
     hung.flush(10)
     time.sleep(3)
     return [till, hung]
+
+
+def query(bootstrap: str) -> None:
+    """What a query of the Spark sink leaves, by the sink's own marker: five micro-batches, one of them begun again."""
+    with Cluster(bootstrap, client_id="spark-driver") as cluster:
+        own = TransactionalId(cluster, "settle-refunds", timeout_ms=30_000)
+        producer = own.init()
+        for number, commit in ((17, True), (18, True), (19, False), (19, True), (20, True)):
+            marker = Marker("2f0c6b1e", number, number)
+            offsets = {Place("settlements", 0): CommittedOffset(number * 500, -1, marker.text())}
+            own.commit_offsets(producer, own.name, offsets)
+            time.sleep(0.02 * (1 + number % 3))
+            producer = own.end(producer, commit=commit)
+
+
+@contextmanager
+def busy(bootstrap: str) -> Generator[None]:
+    """Somebody at work while the block runs, now more and now less."""
+    stop = threading.Event()
+
+    def work() -> None:
+        shop = transactional(bootstrap, "orders-3", "shop-3")
+        for number in itertools.count():
+            shop.begin_transaction()
+            for _ in range(5 + 5 * (number % 7)):
+                shop.produce("refund-audit", b"order", partition=0)
+            shop.flush(10)
+            shop.abort_transaction(20) if number % 9 == 8 else shop.commit_transaction(20)
+            if stop.wait(0.03 + 0.1 * abs(number % 40 - 20) / 20):
+                return
+
+    working = threading.Thread(target=work)
+    working.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        working.join(30)
 
 
 def main() -> int:
@@ -90,7 +138,8 @@ def main() -> int:
         assert page.stdout is not None
         url = page.stdout.readline().split()[3]
         try:
-            take(chromium, url)
+            with busy(broker.bootstrap):
+                take(chromium, url)
         finally:
             page.terminate()
             page.wait(20)
@@ -107,14 +156,16 @@ def take(chromium: str, url: str) -> None:
             ("lanes-dark", "txn/refunds-1", "dark", (1200, 900)),
             ("partition", "partition/refunds-emitted/0?offset=0", "light", (1200, 760)),
             ("groups", "groups", "light", (1200, 420)),
+            ("spark", "spark", "light", (1200, 480)),
             ("learn", "learn", "light", (1200, 900)),
+            ("phone", "now", "dark", (390, 900)),
         ):
             context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)  # pyright: ignore[reportArgumentType]  # one of its words
             shown = context.new_page()
             shown.goto(url + path)
             if name == "learn":
                 shown.get_by_role("button", name="The zombie").click()
-            shown.wait_for_timeout(1500)
+            shown.wait_for_timeout(9000 if path == "now" else 1500)  # the rates need some ticks
             shown.screenshot(path=PICTURES / f"{name}.png")
             context.close()
         browser.close()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from oncelog.model import Isolation, TopicPartition
 from oncelog.record.batch import batches
 
 STRIP_BATCHES: Final = 400
+RATES_KEPT: Final = 60
+RATES_APART_S: Final = 0.5  # several pages that ask at once see the same rates
 ResultT = TypeVar("ResultT")
 
 
@@ -37,6 +40,7 @@ class Now:
     opened: tuple[views.TransactionRow, ...]
     pins: tuple[views.Pin, ...]
     rates: Mapping[str, float]  # events a second by the broker's counters; empty elsewhere
+    past: Mapping[str, tuple[float, ...]]  # the same at the last times that somebody asked, oldest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class Inspector:
         self._cluster: Cluster | None = None
         self._door: SideDoor | None = None
         self._counted: tuple[float, Mapping[str, int]] | None = None
+        self._rates: deque[Mapping[str, float]] = deque(maxlen=RATES_KEPT)
 
     def close(self) -> None:
         with self._lock:
@@ -119,12 +124,8 @@ class Inspector:
         now_ms = self._now_ms()
         listed = ask.list_transactions(cluster)
         opened = [each for each in listed if each.state in views.OPEN_STATES]
-        described = ask.describe_listed(cluster, opened)
-        rows = [
-            views.row(each, described[each.transactional_id], now_ms)
-            for each in opened
-            if each.transactional_id in described
-        ]
+        rows = views.described(cluster, opened, now_ms)
+        self._count(door)
         return Now(
             at_ms=now_ms,
             brokers=len(cluster.nodes()),
@@ -132,32 +133,50 @@ class Inspector:
             known_ids=len(listed),
             opened=tuple(sorted(rows, key=lambda each: -(each.age_ms or 0))),
             pins=tuple(views.pins(cluster, door, now_ms=now_ms)),
-            rates=self._rates(door),
+            rates=self._rates[-1] if self._rates else {},
+            past={name: tuple(each[name] for each in self._rates) for name in RATES} if self._rates else {},
         )
 
-    def _rates(self, door: SideDoor) -> Mapping[str, float]:
+    def _count(self, door: SideDoor) -> None:
+        """Notes the rates since the last time, unless that was just now."""
+        at = time.monotonic()
+        if self._counted is not None and at - self._counted[0] < RATES_APART_S:
+            return
         counters = door.counters()
         if counters is None:
-            return {}
-        at = time.monotonic()
+            return
         before, self._counted = self._counted, (at, counters)
-        if before is None or at <= before[0]:
-            return {}
+        if before is None:
+            return
         past = before[1]
-        return {
-            label: sum(counters.get(each, 0) - past.get(each, 0) for each in names) / (at - before[0])
-            for label, names in RATES.items()
-        }
+        self._rates.append(
+            {
+                label: max(sum(counters.get(each, 0) - past.get(each, 0) for each in names), 0)
+                / (at - before[0])
+                for label, names in RATES.items()
+            }
+        )
 
-    def transactions(self, match: str | None = None) -> list[views.TransactionRow]:
-        return self._ask(lambda cluster, _: views.rows(cluster, now_ms=self._now_ms(), match=match))
+    def transactions(
+        self, match: str | None = None, limit: int | None = None
+    ) -> tuple[list[views.TransactionRow], int]:
+        """Of all that match the first so many, and how many match: to list an id costs little, to describe it more."""
+
+        def ask_all(cluster: Cluster, _: SideDoor) -> tuple[list[views.TransactionRow], int]:
+            listed = views.matching(ask.list_transactions(cluster), match)
+            return views.described(cluster, listed[:limit], self._now_ms()), len(listed)
+
+        return self._ask(ask_all)
 
     def transaction(self, transactional_id: str, last: int = 1) -> TransactionPage | None:
         def ask_all(cluster: Cluster, door: SideDoor) -> TransactionPage | None:
-            view = views.transaction(cluster, door, transactional_id, now_ms=self._now_ms())
+            now_ms = self._now_ms()
+            view = views.transaction(cluster, door, transactional_id, now_ms=now_ms)
             if view is None:
                 return None
-            told = trace.tell(cluster, door, transactional_id, last=last, record=self._record)
+            told = trace.tell(
+                cluster, door, transactional_id, last=last, record=self._record, now_us=now_ms * 1000
+            )
             return TransactionPage(view, told.timeline, told.states, told.source, last, told.known)
 
         return self._ask(ask_all)
@@ -264,9 +283,11 @@ class Inspector:
     def abort(self, plan: abort.Plan) -> None:
         self._ask(lambda cluster, _: abort.carry_out(cluster, plan))
 
-    def metrics(self) -> str:
+    def metrics(self, top: int = 0) -> str:
         """Prometheus' text."""
-        return self._ask(lambda cluster, door: exposition(collect(cluster, door, now_ms=self._now_ms())))
+        return self._ask(
+            lambda cluster, door: exposition(collect(cluster, door, now_ms=self._now_ms(), top=top))
+        )
 
     def spark(self) -> list[SparkQuery]:
         return self._ask(lambda cluster, _: queries(cluster))

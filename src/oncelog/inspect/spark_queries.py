@@ -1,22 +1,37 @@
 """Queries of oncelog's Spark sink, found by what they commit inside their transactions: micro-batch, offsets, transaction."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
+from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, replay
+from oncelog.model import CONSUMER_OFFSETS, Isolation, TopicPartition, coordinator_partition
+from oncelog.record.batch import BatchHeader, batches, records_of
+from oncelog.record.marker import read_marker
+from oncelog.record.offsets import OffsetCommitKey, OffsetCommitValue, decode_key, decode_value
 
 LAST: Final = 12  # transactions whose durations are shown
+SLACK_MS: Final = 1000
+READ_OFFSETS: Final = 200_000  # of the group's partition of __consumer_offsets at most
+
+Offsets = tuple[tuple[str, int, int], ...]  # topic, partition, next offset to read
 
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """One transaction of a query. Write is from its first partition to the decision, end from there to the last marker."""
+    """One transaction of a query. Write is from its first partition to the decision, end from there to the last marker.
+
+    `micro_batch` and `offsets` are what it committed, or would have; None and none where the log does not tell any more.
+    """
 
     number: int
+    micro_batch: int | None
+    offsets: Offsets
     outcome: str
     began_ms: int
     write_ms: int | None
@@ -33,7 +48,7 @@ class SparkQuery:
     state: str
     producer_id: int
     producer_epoch: int
-    offsets: tuple[tuple[str, int, int], ...]
+    offsets: Offsets
     committed: int
     aborted: int
     recent: tuple[MicroBatch, ...]
@@ -67,21 +82,100 @@ def queries(cluster: Cluster) -> list[SparkQuery]:
                 ),
                 committed=sum(each.outcome == "commit" for each in past),
                 aborted=sum(each.outcome == "abort" for each in past),
-                recent=tuple(_micro_batch(each) for each in past[-LAST:]),
+                recent=tuple(_recent(cluster, listing.group, past[-LAST:])),
             )
         )
     return sorted(found, key=lambda each: each.transactional_id)
 
 
-def _micro_batch(found: replay.Replayed) -> MicroBatch:
-    decided = next((each.at_ms for each in found.states if (each.state or "").startswith("Prepare")), None)
-    return MicroBatch(
-        number=found.number,
-        outcome=found.outcome,
-        began_ms=found.began_ms,
-        write_ms=None if decided is None else max(decided - found.began_ms, 0),
-        end_ms=None if decided is None or found.ended_ms is None else max(found.ended_ms - decided, 0),
-    )
+@dataclass(slots=True)
+class _Held:
+    """What one transaction put into __consumer_offsets; with its marker once it has one."""
+
+    micro_batch: int | None = None
+    offsets: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    ended: tuple[int, str] | None = None  # the marker's epoch, commit or abort
+
+    def places(self) -> Offsets:
+        return tuple((*place, offset) for place, offset in sorted(self.offsets.items()))
+
+
+def _recent(cluster: Cluster, group: str, past: Sequence[replay.Replayed]) -> list[MicroBatch]:
+    """Each transaction with the micro-batch that it was. Both logs have their ends in the same order: paired from the last."""
+    if not past:
+        return []
+    count = len(cluster.topic(CONSUMER_OFFSETS).partitions)
+    where = TopicPartition(CONSUMER_OFFSETS, coordinator_partition(group, count))
+    ended, opened = _held(cluster, where, group, past)
+    found: list[MicroBatch] = []
+    for each in reversed(past):
+        decided = next((one for one in each.states if (one.state or "").startswith("Prepare")), None)
+        held = _Held()
+        if decided is None:
+            held = opened.get(each.producer_id, held)
+        elif each.ended_ms is not None and where in each.partitions:
+            wanted = (decided.producer_epoch, each.outcome)
+            at = next((at for at in reversed(range(len(ended))) if ended[at].ended == wanted), None)
+            if at is not None:
+                held = ended[at]
+                del ended[at:]
+        found.append(
+            MicroBatch(
+                number=each.number,
+                micro_batch=held.micro_batch,
+                offsets=held.places(),
+                outcome=each.outcome,
+                began_ms=each.began_ms,
+                write_ms=None if decided is None else max(decided.at_ms - each.began_ms, 0),
+                end_ms=None
+                if decided is None or each.ended_ms is None
+                else max(each.ended_ms - decided.at_ms, 0),
+            )
+        )
+    return found[::-1]
+
+
+def _held(
+    cluster: Cluster, where: TopicPartition, group: str, past: Sequence[replay.Replayed]
+) -> tuple[list[_Held], dict[int, _Held]]:
+    """What the query's transactions put there since the first of them: those that ended, in order, and by producer id those that did not."""
+    ends = ask.ends_of(cluster, [where])[where]
+    begin = Admin(cluster).offsets_at({where: max(past[0].began_ms - SLACK_MS, 0)})[where].offset
+    begin = max(ends.log_start if begin < 0 else begin, ends.high_watermark - READ_OFFSETS)
+    mine = {each.producer_id for each in past}
+    ended: list[_Held] = []
+    opened: dict[int, _Held] = {}
+    if begin >= ends.high_watermark:
+        return ended, opened
+    with PartitionFetcher(
+        cluster, where, start=begin, stop=ends.high_watermark, isolation=Isolation.READ_UNCOMMITTED
+    ) as fetcher:
+        for fetched in fetcher:
+            for at, header in batches(fetched.data):
+                if header.producer_id not in mine or not header.is_transactional:
+                    continue
+                batch = fetched.data[at : at + header.size]
+                marker = read_marker(batch) if header.is_control else None
+                if marker is not None:
+                    held = opened.pop(header.producer_id, _Held())
+                    held.ended = header.producer_epoch, "commit" if marker.commit else "abort"
+                    ended.append(held)
+                elif not header.is_control:
+                    _note(opened.setdefault(header.producer_id, _Held()), batch, header, group)
+    return ended, opened
+
+
+def _note(into: _Held, batch: memoryview, header: BatchHeader, group: str) -> None:
+    for record in records_of(batch, header):
+        key = None if record.key is None else decode_key(bytes(record.key))
+        if not isinstance(key, OffsetCommitKey) or key.group != group or record.value is None:
+            continue
+        value = decode_value(key, bytes(record.value))
+        if isinstance(value, OffsetCommitValue):
+            into.offsets[key.topic, key.partition] = value.offset
+            marker = _marker(value.metadata)
+            if marker is not None:
+                into.micro_batch = marker["batch"]
 
 
 def _marker(text: str) -> dict[str, Any] | None:

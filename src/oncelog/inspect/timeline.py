@@ -13,13 +13,18 @@ LANE_HEIGHT: Final = 34
 BOX_HEIGHT: Final = 22
 NAME_WIDTH: Final = 150
 WIDTH: Final = 1080
-TEXT_WIDTH: Final = 6.4  # of one character in the boxes
+TEXT_WIDTH: Final = 6.7  # of one character in the boxes
+SHORTEST_TEXT: Final = 4  # characters that still tell something
+BREAK_WIDTH: Final = 46  # of a stretch of time in which nothing happens, drawn short
+BREAKS_AT_MOST: Final = 8
+NARROW: Final = 12.0  # a box of up to this width has its text beside it
+BREAK_SHARE: Final = 0.2  # of the time drawn: nothing for longer than this is drawn short
 NOTEBOOK_STYLE: Final = (
     "svg.lanes{font:11px monospace;background:#fff;color:#1d2127}svg.lanes .rule{stroke:#e3e0d8}"
     "svg.lanes rect{fill:#c3d0ef;stroke:#2457c5}svg.lanes .state rect{fill:#d5ccec;stroke:#6b4fbb}"
     "svg.lanes .batch rect{fill:#e9d3ac;stroke:#b7791f}svg.lanes .commit rect{fill:#1f8a5b;stroke:#1f8a5b}"
     "svg.lanes .abort rect{fill:#c0392b;stroke:#c0392b}svg.lanes .pinned rect{fill:#f4e8d3;stroke:#b7791f}"
-    "svg.lanes .refused rect{fill:#eecac6;stroke:#c0392b}"
+    "svg.lanes .refused rect{fill:#eecac6;stroke:#c0392b}svg.lanes rect.break{fill:#f3f1eb;stroke:none}"
 )
 
 
@@ -79,14 +84,19 @@ class Timeline:
         )
 
 
-def timeline(transactional_id: str, events: Iterable[Event], *, last: int | None = None) -> Timeline:
-    """The timeline of one id; `last`: only so many transactions from the end, counted by their EndTxn."""
+def timeline(
+    transactional_id: str, events: Iterable[Event], *, last: int | None = None, now_us: int | None = None
+) -> Timeline:
+    """The timeline of one id; `last`: only so many transactions from the end, counted by their EndTxn.
+
+    What is still open, or under way, lasts until `now_us`; without it until the last event.
+    """
     mine = sorted(
         (each for each in events if each.transactional_id == transactional_id), key=lambda each: each.at_us
     )
     if last is not None:
         mine = mine[_begin_of(mine, last) :]
-    return Timeline(transactional_id, tuple(mine), tuple(_boxes(mine)))
+    return Timeline(transactional_id, tuple(mine), tuple(_boxes(mine, now_us)))
 
 
 def _begin_of(events: Sequence[Event], last: int) -> int:
@@ -104,12 +114,13 @@ def _begin_of(events: Sequence[Event], last: int) -> int:
     return begin
 
 
-def _boxes(events: Sequence[Event]) -> list[Box]:
+def _boxes(events: Sequence[Event], now_us: int | None) -> list[Box]:
     found: list[Box] = []
     opened: dict[str, int] = {}  # partition -> when its first batch of the open transaction was written
     end = max((each.at_us + (each.took_us or 0) for each in events), default=0)
+    now = end if now_us is None else max(end, now_us)
     for at, event in enumerate(events):
-        until = end if event.error == UNDER_WAY else event.at_us + (event.took_us or 0)
+        until = now if event.error == UNDER_WAY else event.at_us + (event.took_us or 0)
         if event.kind == "rpc":
             found.append(Box(CLIENT, event.at_us, until, _rpc_text(event), "rpc", event.error, at))
             for each in event.touched:
@@ -140,8 +151,8 @@ def _boxes(events: Sequence[Event]) -> list[Box]:
             found += _ended_without_markers(events, at, opened, until)
     last = len(events) - 1
     for where, begin in opened.items():
-        text = f"pinned {_ms(end - begin)}, still"
-        found.append(Box(f"LSO {where}", begin, end, text, "pinned", "NONE", last))
+        text = f"pinned {_ms(now - begin)}, still"
+        found.append(Box(f"LSO {where}", begin, now, text, "pinned", "NONE", last))
     return found
 
 
@@ -203,52 +214,123 @@ def _touched_text(touched: Touched) -> str:
 
 
 def _ms(us: int) -> str:
-    return f"{us / 1000:.1f} ms" if us < 10_000_000 else f"{us / 1_000_000:.0f} s"
+    if us < 1_000_000:
+        return f"{us / 1000:.1f} ms"
+    return f"{us / 1_000_000:.1f} s" if us < 10_000_000 else f"{us / 1_000_000:.0f} s"
+
+
+class _Axis:
+    """From times to the width of the drawing. Long stretches in which nothing happens are drawn short, and marked."""
+
+    def __init__(self, boxes: Sequence[Box]) -> None:
+        self.begin = min((each.at_us for each in boxes), default=0)
+        self.end = max((each.until_us for each in boxes), default=1)
+        self.breaks = self._long_rests(boxes)
+        drawn = max(self.end - self.begin - sum(until - at for at, until in self.breaks), 1)
+        self._scale = (WIDTH - NAME_WIDTH - 20 - BREAK_WIDTH * len(self.breaks)) / drawn
+
+    def _long_rests(self, boxes: Sequence[Box]) -> list[tuple[int, int]]:
+        """Between things that happen: that readers wait meanwhile is no event."""
+        busy = self.begin
+        rests: list[tuple[int, int]] = []
+        for at, until in sorted((each.at_us, each.until_us) for each in boxes if each.kind != "pinned"):
+            if at > busy:
+                rests.append((busy, at))
+            busy = max(busy, until)
+        if self.end > busy:
+            rests.append((busy, self.end))
+        drawn = self.end - self.begin
+        long: list[tuple[int, int]] = []
+        for at, until in sorted(rests, key=lambda each: each[0] - each[1])[:BREAKS_AT_MOST]:
+            if until - at > drawn * BREAK_SHARE:
+                long.append((at, until))
+                drawn -= until - at
+        return sorted(long)
+
+    def x(self, at_us: int) -> float:
+        found = NAME_WIDTH + (at_us - self.begin) * self._scale
+        for begin, until in self.breaks:
+            if at_us > begin:
+                inside = min(at_us, until) - begin
+                found += BREAK_WIDTH * inside / (until - begin) - inside * self._scale
+        return found
 
 
 def _svg(timeline: Timeline) -> str:
     lanes = timeline.lanes
     height = LANE_HEIGHT * max(len(lanes), 1) + 24
-    begin = min((each.at_us for each in timeline.boxes), default=0)
-    end = max((each.until_us for each in timeline.boxes), default=1)
-    scale = (WIDTH - NAME_WIDTH - 20) / max(end - begin, 1)
+    axis = _Axis(timeline.boxes)
     parts = [
         (
             f'<svg class="lanes" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
             f'role="img" aria-label="{_text(timeline.transactional_id)}">'
         )
     ]
+    for begin, until in axis.breaks:
+        x = axis.x(begin)
+        parts.append(
+            f'<rect class="break" x="{x + 3:.1f}" y="0" width="{BREAK_WIDTH - 6}" height="{height - 20}"/>'
+        )
+        if until < axis.end:  # or it stands where the whole length does
+            parts.append(
+                f'<text class="axis" x="{x + BREAK_WIDTH / 2:.1f}" y="{height - 6}" text-anchor="middle">'
+                f"\u2026{_ms(until - begin)}\u2026</text>"
+            )
     for number, lane in enumerate(lanes):
         y = number * LANE_HEIGHT
         parts.append(f'<text class="lane" x="4" y="{y + 21}">{_text(lane, 22)}</text>')
         parts.append(f'<line class="rule" x1="{NAME_WIDTH}" x2="{WIDTH}" y1="{y + 32}" y2="{y + 32}"/>')
-        free = 0.0
-        labels: list[str] = []
-        for box in sorted(
-            (each for each in timeline.boxes if each.lane == lane), key=lambda each: each.at_us
-        ):
-            x = NAME_WIDTH + (box.at_us - begin) * scale
-            wide = max((box.until_us - box.at_us) * scale, 4.0)
-            refused = {"NONE": "", UNDER_WAY: " waits"}.get(box.error, " refused")
-            label = box.text if box.error == "NONE" else f"{box.text} {box.error}"
-            parts.append(
-                f'<g class="box {box.kind}{refused}" data-event="{box.event}" tabindex="0">'
-                f"<title>{_text(label)}</title>"
-                f'<rect x="{x:.1f}" y="{y + 5}" width="{wide:.1f}" height="{BOX_HEIGHT}" rx="3"/></g>'
-            )
-            length = len(label) * TEXT_WIDTH
-            if x + length > WIDTH and x - length > free:  # no room to the right: end at the box
-                labels.append(f'<text x="{x - 3:.1f}" y="{y + 20}" text-anchor="end">{_text(label)}</text>')
-                free = x + wide
-            elif x >= free and x + length <= WIDTH:  # what has no room is in the box's title
-                labels.append(f'<text x="{x + 3:.1f}" y="{y + 20}">{_text(label)}</text>')
-                free = x + 6 + length
-        parts += labels
+        parts += _lane(axis, [each for each in timeline.boxes if each.lane == lane], y)
     parts.append(
         f'<text class="axis" x="{NAME_WIDTH}" y="{height - 6}">0</text>'
-        f'<text class="axis" x="{WIDTH - 8}" y="{height - 6}" text-anchor="end">{_ms(end - begin)}</text></svg>'
+        f'<text class="axis" x="{WIDTH - 8}" y="{height - 6}" text-anchor="end">'
+        f"{_ms(axis.end - axis.begin)}</text></svg>"
     )
     return "".join(parts)
+
+
+def _lane(axis: _Axis, boxes: Sequence[Box], y: int) -> list[str]:
+    """The boxes of one lane, then their labels, none of which covers another one or the next box."""
+    parts: list[str] = []
+    labels: list[str] = []
+    placed = sorted(
+        (axis.x(each.at_us), max(axis.x(each.until_us) - axis.x(each.at_us), 4.0), at)
+        for at, each in enumerate(boxes)
+    )
+    free = float(NAME_WIDTH)  # where the label or box before ends
+    for number, (x, wide, at) in enumerate(placed):
+        box = boxes[at]
+        refused = {"NONE": "", UNDER_WAY: " waits"}.get(box.error, " refused")
+        label = box.text if box.error == "NONE" else f"{box.text} {box.error}"
+        parts.append(
+            f'<g class="box {box.kind}{refused}" data-event="{box.event}" tabindex="0">'
+            f"<title>{_text(label)}</title>"
+            f'<rect x="{x:.1f}" y="{y + 5}" width="{wide:.1f}" height="{BOX_HEIGHT}" rx="3"/></g>'
+        )
+        until = placed[number + 1][0] if number + 1 < len(placed) else WIDTH
+        begin, shown, anchor = _label(label, x, wide, free=free, until=until)
+        if shown:
+            labels.append(f'<text x="{begin:.1f}" y="{y + 20}"{anchor}>{_text(shown)}</text>')
+        free = max(x + wide, begin + len(shown) * TEXT_WIDTH if not anchor else 0.0)
+    return parts + labels
+
+
+def _label(label: str, x: float, wide: float, *, free: float, until: float) -> tuple[float, str, str]:
+    """Where a box's text begins, as much of it as has room, and its anchor: in the box, beside it, or cut off."""
+    length = len(label) * TEXT_WIDTH
+    start = max(x + 4, free)
+    inside = min(x + wide, until)
+    if start + length <= inside:
+        return start, label, ""
+    beside = max(x + wide + 3, free)
+    if wide <= NARROW and beside + length <= until:
+        return beside, label, ""
+    if start + length <= until:
+        return start, label, ""
+    if x - 3 - length >= free:
+        return x - 3, label, ' text-anchor="end"'
+    room = int((until - 2 - start) / TEXT_WIDTH)
+    return start, (label[: room - 1] + "\u2026" if room >= SHORTEST_TEXT else ""), ""
 
 
 def _text(text: str, limit: int = 200) -> str:

@@ -85,6 +85,7 @@ def tell(
     *,
     last: int | None = None,
     record: Path | None = None,
+    now_us: int | None = None,
 ) -> Told:
     """All that can be known of the last so many transactions of an id, in one timeline."""
     try:
@@ -101,9 +102,9 @@ def tell(
     if not seen:
         chosen = past if last is None else past[-last:]
         told = [one for each in chosen for one in replay.events(cluster, each)]
-        return Told(timeline(transactional_id, told), FROM_LOGS, tuple(states), len(past))
+        return Told(timeline(transactional_id, told, now_us=now_us), FROM_LOGS, tuple(states), len(past))
     inside = _inside(cluster, past, seen, last)
-    merged = timeline(transactional_id, [*seen, *inside], last=last)
+    merged = timeline(transactional_id, [*seen, *inside], last=last, now_us=now_us)
     return Told(merged, source, tuple(states), len(past))
 
 

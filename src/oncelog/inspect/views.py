@@ -114,13 +114,20 @@ def rows(
 ) -> list[TransactionRow]:
     """All transactional ids; `match` is a pattern with * and ?."""
     listed = ask.list_transactions(cluster, states=states, longer_than_ms=longer_than_ms)
-    if match is not None:
-        listed = [each for each in listed if fnmatch.fnmatchcase(each.transactional_id, match)]
-    described = ask.describe_listed(cluster, listed)
+    return described(cluster, matching(listed, match), now_ms)
+
+
+def matching(listed: Sequence[Listed], match: str | None) -> Sequence[Listed]:
+    if match is None:
+        return listed
+    return [each for each in listed if fnmatch.fnmatchcase(each.transactional_id, match)]
+
+
+def described(cluster: Cluster, listed: Sequence[Listed], now_ms: int) -> list[TransactionRow]:
+    """Those that still exist."""
+    found = ask.describe_listed(cluster, listed)
     return [
-        row(each, described[each.transactional_id], now_ms)
-        for each in listed
-        if each.transactional_id in described
+        row(each, found[each.transactional_id], now_ms) for each in listed if each.transactional_id in found
     ]
 
 

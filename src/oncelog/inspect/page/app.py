@@ -204,8 +204,10 @@ class Page:
 
     async def _transactions(self, request: Request) -> "Screen":
         match = request.query_params.get("match", "")
-        found = await run_in_threadpool(self._inspector.transactions, match or None)
-        body = screens.transaction_list(found, match)
+        found, count = await run_in_threadpool(
+            self._inspector.transactions, match or None, screens.SHOWN_ROWS
+        )
+        body = screens.transaction_list(found, count, match)
         return Screen("txn", "Transactional ids", command("txn", "ls", "--match", match or "*"), body)
 
     async def _transaction(self, request: Request) -> "Screen":
@@ -322,7 +324,7 @@ class Page:
                     "events": [asdict(each) for each in page.timeline.events],
                 }
             elif what == "txn":
-                found = await run_in_threadpool(inspector.transactions, request.query_params.get("match"))
+                found, _ = await run_in_threadpool(inspector.transactions, request.query_params.get("match"))
                 value = [asdict(each) for each in found]
             elif what == "groups":
                 value = [asdict(each) for each in await run_in_threadpool(inspector.groups)]
@@ -348,9 +350,9 @@ class Page:
 
         return StreamingResponse(ticks(), media_type="text/event-stream")
 
-    async def _metrics_text(self, _: Request) -> Response:
+    async def _metrics_text(self, request: Request) -> Response:
         try:
-            body = await run_in_threadpool(self._inspector.metrics)
+            body = await run_in_threadpool(self._inspector.metrics, _number(request, "top") or 0)
         except ClientFault as fault:
             return PlainTextResponse(f"{fault}\n", 502)
         return PlainTextResponse(body, media_type="text/plain; version=0.0.4; charset=utf-8")

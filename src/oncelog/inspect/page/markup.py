@@ -50,7 +50,7 @@ def _one(child: Child) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Child]], *, empty: str) -> Safe:
-    """A table that scrolls in its own box; numbers stand to the right."""
+    """A table that scrolls in its own box; numbers stand to the right. On a phone every row is a card: cells know their names."""
     cells = list(rows)
     if not cells:
         return el("p", empty, class_="empty")
@@ -58,7 +58,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Child]], *, empty: str) -
         "number" if all(isinstance(row[at], int) for row in cells) else None for at in range(len(head))
     ]
     body = [
-        el("tr", *(el("td", each, class_=kind) for each, kind in zip(row, numbers, strict=True)))
+        el(
+            "tr",
+            *(
+                el("td", each, class_=kind, data_name=name or None)
+                for each, kind, name in zip(row, numbers, head, strict=True)
+            ),
+        )
         for row in cells
     ]
     names = [el("th", each, class_=kind) for each, kind in zip(head, numbers, strict=True)]

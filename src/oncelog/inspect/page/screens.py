@@ -1,6 +1,8 @@
 """The screens, each a function from a plain value to markup. Every screen names the command that gives the same answer."""
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
@@ -11,7 +13,7 @@ from oncelog.inspect.events import NO_ANSWER, UNDER_WAY
 from oncelog.inspect.explain import Explanation
 from oncelog.inspect.inspector import GroupRow, Now, PartitionPage, TransactionPage
 from oncelog.inspect.page.markup import Child, Safe, action, el, join, link, table, text
-from oncelog.inspect.spark_queries import SparkQuery
+from oncelog.inspect.spark_queries import MicroBatch, SparkQuery
 from oncelog.inspect.timeline import Timeline
 from oncelog.inspect.views import LastRequest, Pin, TransactionRow
 
@@ -27,6 +29,20 @@ SCREENS: Final = (
 NEEDS_ONCELOG: Final = "n/a (needs oncelog broker)"
 SHOWN_ROWS: Final = 500
 STRIP_WIDTH: Final = 1080
+LINE_WIDTH: Final = 120
+LINE_HEIGHT: Final = 26
+RATIO: Final = re.compile(r"(\d+(?:\.\d+)?)x")
+# What the boxes of the lanes are, by their classes.
+LEGEND: Final = (
+    ("rpc", "request"),
+    ("refused", "refused"),
+    ("state", "state"),
+    ("batch", "batch"),
+    ("offset", "offsets"),
+    ("commit", "commit marker"),
+    ("abort", "abort marker"),
+    ("pinned", "readers wait"),
+)
 
 
 def page(screen: str, title: str, command: str, body: Child, *, bootstrap: str, live: bool = True) -> str:
@@ -80,24 +96,75 @@ def age(ms: int | None) -> str:
 
 def now(value: Now) -> Safe:
     tiles = [
-        _tile("transactional ids", f"{value.known_ids:,}"),
-        _tile("open transactions", f"{len(value.opened):,}"),
         _tile("held partitions", f"{len(value.pins):,}", bad=bool(value.pins)),
+        _tile("open transactions", f"{len(value.opened):,}"),
+        _tile("transactional ids", f"{value.known_ids:,}"),
     ]
-    tiles += [_tile(f"{name} a second", f"{rate:,.1f}") for name, rate in value.rates.items()]
+    rates = [
+        _tile(f"{name} a second", amount(rate, is_bytes="bytes" in name), line=value.past[name])
+        for name, rate in value.rates.items()
+    ]
     if not value.from_oncelog:
-        tiles.append(_tile("rates", NEEDS_ONCELOG))
+        rates = [_tile("rates", NEEDS_ONCELOG)]
     return join(
         el("section", *tiles, class_="tiles"),
+        el("section", *rates, class_="tiles rates") if rates else None,
         el("h2", "Who holds readers back"),
         pins(value.pins),
         el("h2", "Open transactions, oldest first"),
         transactions(value.opened[:SHOWN_ROWS], empty="No transaction is open."),
+        el("p", link(f"all {len(value.opened):,}", "txn"), class_="empty")
+        if len(value.opened) > SHOWN_ROWS
+        else None,
     )
 
 
-def _tile(name: str, value: str, *, bad: bool = False) -> Safe:
-    return el("div", el("b", value), el("span", name), class_="tile bad" if bad else "tile")
+def _tile(name: str, value: str, *, bad: bool = False, line: Sequence[float] = ()) -> Safe:
+    return el(
+        "div",
+        el("b", value),
+        el("span", name),
+        spark_line(line) if len(line) > 1 else None,
+        class_="tile bad" if bad else "tile",
+    )
+
+
+def amount(value: float, *, is_bytes: bool = False) -> str:
+    """A number in a few characters."""
+    if is_bytes:
+        for unit in ("B", "KB", "MB"):
+            if value < 1000:
+                return f"{value:,.0f} {unit}" if unit == "B" or value >= 100 else f"{value:,.1f} {unit}"
+            value /= 1000
+        return f"{value:,.1f} GB"
+    return f"{value:,.0f}" if value >= 100 or value == 0 else f"{value:,.1f}"
+
+
+def spark_line(values: Sequence[float]) -> Safe:
+    """How it went, oldest at the left, as a line without numbers."""
+    most = max(*values, 1e-9)
+    step = LINE_WIDTH / (len(values) - 1)
+    points = " ".join(
+        f"{at * step:.1f},{LINE_HEIGHT - 2 - each / most * (LINE_HEIGHT - 4):.1f}"
+        for at, each in enumerate(values)
+    )
+    return Safe(
+        f'<svg class="line" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LINE_WIDTH} {LINE_HEIGHT}" '
+        f'preserveAspectRatio="none" aria-hidden="true"><polyline points="{points}"/></svg>'
+    )
+
+
+def _more(count: int) -> Safe | None:
+    return (
+        el("p", f"and {count - SHOWN_ROWS:,} more: narrow the pattern", class_="empty")
+        if count > SHOWN_ROWS
+        else None
+    )
+
+
+def facts(rows: Sequence[tuple[str, Child]]) -> Safe:
+    """Names with their values, as many side by side as fit."""
+    return el("dl", *(el("div", el("dt", name), el("dd", fact)) for name, fact in rows))
 
 
 def pins(found: Sequence[Pin]) -> Safe:
@@ -159,7 +226,8 @@ def transactions(found: Sequence[TransactionRow], *, empty: str) -> Safe:
     )
 
 
-def transaction_list(found: Sequence[TransactionRow], match: str) -> Safe:
+def transaction_list(found: Sequence[TransactionRow], count: int, match: str) -> Safe:
+    """The first of `count` that match."""
     form = el(
         "form",
         el("label", "matching ", el("input", name="match", value=match, placeholder="refunds-*")),
@@ -167,17 +235,12 @@ def transaction_list(found: Sequence[TransactionRow], match: str) -> Safe:
         method="get",
         action="/txn",
     )
-    more = len(found) - SHOWN_ROWS
-    return join(
-        form,
-        transactions(found[:SHOWN_ROWS], empty="No transactional id matches."),
-        el("p", f"and {more:,} more: narrow the pattern", class_="empty") if more > 0 else None,
-    )
+    return join(form, transactions(found, empty="No transactional id matches."), _more(count))
 
 
 def transaction(value: TransactionPage) -> Safe:
     view = value.view
-    facts = [
+    told: list[tuple[str, Child]] = [
         ("state", el("span", view.state, class_=f"state {view.state}")),
         ("producer id / epoch", f"{view.producer_id} / {view.producer_epoch}"),
         ("under way for", age(view.age_ms)),
@@ -197,8 +260,8 @@ def transaction(value: TransactionPage) -> Safe:
         for each in view.partitions
     ]
     return join(
-        el("dl", *(join(el("dt", name), el("dd", fact)) for name, fact in facts)),
-        el("p", action("abort\u2026", "abort", tid=view.transactional_id))
+        facts(told),
+        el("p", action("abort\u2026", "abort", tid=view.transactional_id), class_="do")
         if view.state == "Ongoing"
         else None,
         el("h2", "Lanes"),
@@ -277,7 +340,17 @@ def lanes(found: Timeline) -> Safe:
         )
         for number, (row, event) in enumerate(zip(found.text(), found.events, strict=True))
     ]
-    return join(el("div", Safe(found.svg()), class_="scroll lanes-box"), el("div", *panes, class_="events"))
+    kinds = {each.kind for each in found.boxes}
+    refused = any(each.error not in ("NONE", UNDER_WAY) for each in found.boxes)
+    legend = [
+        el("span", name, class_=f"key key-{key}")
+        for key, name in LEGEND
+        if key in kinds or (key == "refused" and refused)
+    ]
+    return join(
+        el("div", Safe(found.svg()), el("p", *legend, class_="legend"), class_="scroll lanes-box"),
+        el("div", *panes, class_="events"),
+    )
 
 
 def _why(error: str, transactional_id: str) -> Safe | None:
@@ -355,16 +428,16 @@ def partition(value: PartitionPage, hexed: Sequence[Piece], offset: int | None) 
         "|"
     )
     return join(
-        el(
-            "dl",
-            *(
-                join(el("dt", name), el("dd", f"{number:,}"))
-                for name, number in (
-                    ("log start", ends.log_start),
-                    ("last stable offset", ends.last_stable_offset),
-                    ("high watermark", ends.high_watermark),
-                )
-            ),
+        facts(
+            [
+                ("log start", f"{ends.log_start:,}"),
+                ("last stable offset", f"{ends.last_stable_offset:,}"),
+                ("high watermark", f"{ends.high_watermark:,}"),
+                (
+                    "readers at read_committed wait for",
+                    f"{ends.high_watermark - ends.last_stable_offset:,} offsets",
+                ),
+            ]
         ),
         el("div", strip_svg(value), class_="scroll"),
         _legend(),
@@ -459,34 +532,56 @@ def spark(found: Sequence[SparkQuery]) -> Safe:
 
 
 def _query(query: SparkQuery) -> Safe:
+    longest = max((_whole(each) for each in query.recent), default=0)
     rows = [
         (
+            "-" if each.micro_batch is None else each.micro_batch,
             each.number,
             el("span", each.outcome, class_=f"verdict {each.outcome}"),
             el("time", str(each.began_ms), data_ms=each.began_ms),
             age(each.write_ms),
             age(each.end_ms),
+            _split(each, longest),
+            _places(each.offsets) or "-",
         )
         for each in reversed(query.recent)
     ]
-    offsets = ", ".join(f"{topic}-{partition}={offset}" for topic, partition, offset in query.offsets)
-    facts = (
+    told: tuple[tuple[str, Child], ...] = (
         ("query", query.query),
         ("last micro-batch in the log", f"{query.micro_batch:,}"),
         ("transaction", link(query.transactional_id, "txn", query.transactional_id)),
         ("state", query.state),
         ("committed / aborted", f"{query.committed:,} / {query.aborted:,}"),
-        ("source offsets", offsets),
+        ("source offsets", _places(query.offsets)),
     )
     return el(
         "section",
         el("h2", query.transactional_id),
-        el("dl", *(join(el("dt", name), el("dd", fact)) for name, fact in facts)),
+        facts(told),
         table(
-            "transaction|outcome|began|write|end".split("|"),
+            "micro-batch|transaction|outcome|began|write|end|write and end|offsets".split("|"),
             rows,
             empty="The state log holds none of them any more.",
         ),
+    )
+
+
+def _places(offsets: Sequence[tuple[str, int, int]]) -> str:
+    return ", ".join(f"{topic}-{partition}={offset}" for topic, partition, offset in offsets)
+
+
+def _whole(each: MicroBatch) -> int:
+    return (each.write_ms or 0) + (each.end_ms or 0)
+
+
+def _split(each: MicroBatch, longest: int) -> Safe:
+    """How its time was split, drawn beside the longest of those shown."""
+    scale = LINE_WIDTH / max(longest, 1)
+    write, end = (each.write_ms or 0) * scale, (each.end_ms or 0) * scale
+    return Safe(
+        f'<svg class="split" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LINE_WIDTH} 12" aria-hidden="true">'
+        f'<rect class="write" x="0" y="1" width="{write:.1f}" height="10"/>'
+        f'<rect class="end" x="{write:.1f}" y="1" width="{end:.1f}" height="10"/></svg>'
     )
 
 
@@ -553,8 +648,28 @@ def _kept(file: Path) -> Safe | None:
 
 def _rows_table(rows: Sequence[Mapping[str, str]]) -> Safe:
     head = list(dict.fromkeys(name for each in rows for name in each))
-    shown = [[str(each.get(name, "")).replace("**", "") for name in head] for each in rows]
+    shown = [[_cell(name, str(each.get(name, "")), each) for name in head] for each in rows]
     return table(head, shown, empty="Nothing was measured.")
+
+
+def _cell(name: str, said: str, row: Mapping[str, str]) -> Child:
+    """As the file has it; what is lost stands out, and a ratio is drawn too."""
+    ratio = RATIO.match(said) if name == "ratio" else None
+    if ratio is not None:
+        is_lost = any("**" in str(each) for each in row.values())
+        return join(el("span", said, class_="ratio"), _ratio_svg(float(ratio[1]), is_lost=is_lost))
+    return el("span", said.replace("**", ""), class_="lost") if "**" in said else said
+
+
+def _ratio_svg(ratio: float, *, is_lost: bool) -> Safe:
+    """From 1x in the middle, 100 times either way at the ends."""
+    middle = LINE_WIDTH / 2
+    x = middle * (1 + max(-1.0, min(1.0, math.log10(max(ratio, 0.001)) / 2)))
+    return Safe(
+        f'<svg class="split" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LINE_WIDTH} 12" aria-hidden="true">'
+        f'<rect class="{"bad" if is_lost else "end"}" x="{min(x, middle):.1f}" y="2" width="{abs(x - middle):.1f}" height="8"/>'
+        f'<line class="mark" x1="{middle}" x2="{middle}" y1="0" y2="12"/></svg>'
+    )
 
 
 def learn(
