@@ -12,6 +12,11 @@ from confluent_kafka import Producer
 from oncelog.cli.main import main
 from oncelog.client.address import parse_bootstrap
 from oncelog.client.session import Connection
+from oncelog.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.protocol.messages.produce import (
     PartitionProduceData,
@@ -85,25 +90,39 @@ SETTINGS = {
 }
 
 
-def hang(bootstrap: str, topic: str) -> None:
-    """A transaction in partition 0 that no coordinator knows of: SETTINGS let a client write without AddPartitionsToTxn."""
+def hang(bootstrap: str, topic: str, also: str | None = None) -> None:
+    """A transaction in partition 0 that no coordinator knows of: SETTINGS let a client write without AddPartitionsToTxn.
+
+    `also`: a topic in which the same producer has a transaction that its coordinator does know.
+    """
     (address,) = parse_bootstrap(bootstrap)
     with Connection(address) as door:
         init = InitProducerIdRequest(transactional_id="ghost", transaction_timeout_ms=60_000)
         given = door.send(init, InitProducerIdResponse, 2)
-        batch = build_batch(
-            [NewRecord(None, b"x", 1, [])] * 3,
-            producer_id=given.producer_id,
-            producer_epoch=given.producer_epoch,
-            base_sequence=0,
-            transactional=True,
-        )
-        data = PartitionProduceData(index=0, records=batch)
-        produce = ProduceRequest(
-            transactional_id="ghost",
-            acks=-1,
-            timeout_ms=10_000,
-            topic_data=[TopicProduceData(name=topic, partition_data=[data])],
-        )
-        answer = door.send(produce, ProduceResponse, 9)
-        assert answer.responses[0].partition_responses[0].error_code == 0
+        if also is not None:
+            adding = AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id="ghost",
+                v3_and_below_producer_id=given.producer_id,
+                v3_and_below_producer_epoch=given.producer_epoch,
+                v3_and_below_topics=[AddPartitionsToTxnTopic(name=also, partitions=[0])],
+            )
+            (added,) = door.send(adding, AddPartitionsToTxnResponse, 3).results_by_topic_v3_and_below
+            assert added.results_by_partition[0].partition_error_code == 0
+        for where in (topic, also):
+            if where is not None:
+                _write(door, where, given)
+
+
+def _write(door: Connection, topic: str, producer: InitProducerIdResponse) -> None:
+    batch = build_batch(
+        [NewRecord(None, b"x", 1, [])] * 3,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+    data = PartitionProduceData(index=0, records=batch)
+    topics = [TopicProduceData(name=topic, partition_data=[data])]
+    produce = ProduceRequest(transactional_id="ghost", acks=-1, timeout_ms=10_000, topic_data=topics)
+    answer = door.send(produce, ProduceResponse, 9)
+    assert answer.responses[0].partition_responses[0].error_code == 0

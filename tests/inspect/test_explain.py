@@ -106,6 +106,15 @@ def test_lag_counts_what_a_reader_will_see(stage: Stage) -> None:
         producer.begin_transaction()
         producer.produce("lagged", b"undecided")
         producer.flush(10)
+        with stage.producer("lag-2") as behind:  # decided, but nobody sees it before the one above is
+            for _ in range(3):
+                behind.produce("lagged", b"committed")
+            behind.commit_transaction(20)
+            behind.begin_transaction()
+            for _ in range(2):
+                behind.produce("lagged", b"aborted")
+            behind.flush(10)
+            behind.abort_transaction(20)
         reader = Consumer(
             {"bootstrap.servers": stage.bootstrap, "group.id": "lag-group", "enable.auto.commit": False}
         )
@@ -114,7 +123,9 @@ def test_lag_counts_what_a_reader_will_see(stage: Stage) -> None:
         (view,) = stage.json("groups", "describe", "lag-group")
         (row,) = view["offsets"]
         assert row["lag_records"] == 6  # of the committed ten
-        assert row["lag_offsets"] == 19  # and two markers, ten aborted, one undecided
+        assert row["lag_offsets"] == 26  # and four markers, twelve aborted, one undecided, three behind it
+        (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "lagged"]
+        assert (pin["hidden_offsets"], pin["hidden_records"]) == (8, 4)
         producer.abort_transaction(20)
 
 

@@ -209,6 +209,19 @@ def test_a_hanging_transaction_is_told_from_a_long_one_and_freed(stage: Stage) -
     wait_until_free(stage, "hung")
 
 
+def test_a_partition_hangs_though_its_producer_has_a_transaction_elsewhere(stage: Stage) -> None:
+    """Its coordinator will end that one and write no marker here: to abort the id would free nothing."""
+    for topic in ("hung-here", "open-there"):
+        stage.run("topics", "new", topic, "--partitions", "1")
+    hang(stage.bootstrap, "hung-here", also="open-there")
+    kinds = {each["topic"]: (each["kind"], each["transactional_id"]) for each in stage.json("txn", "stuck")}
+    assert kinds == {"hung-here": ("hanging", None), "open-there": ("long", "ghost")}
+    for each in stage.json("txn", "stuck"):
+        assert stage.run(*each["frees"].split()[1:], "--yes").code == 0
+    for topic in kinds:
+        wait_until_free(stage, topic)
+
+
 def test_nothing_stuck_is_exit_code_0(stage: Stage) -> None:
     said = stage.run("txn", "stuck")
     assert (said.code, said.out) == (0, "")
