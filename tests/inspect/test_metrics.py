@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import Producer
 
 import oncelog
 from oncelog.client.admin import Admin
@@ -60,6 +61,9 @@ def test_values_are_those_of_the_cluster(place: tuple[str, str]) -> None:
     kind, bootstrap = place
     with Cluster(bootstrap) as cluster:
         Admin(cluster).create_topic("metered", partitions=2)
+        plain = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+        plain.produce("metered", b"visible", partition=0)
+        assert plain.flush(10) == 0
         producer = transactional(bootstrap, "metered-1")
         producer.begin_transaction()
         for _ in range(5):
@@ -74,6 +78,7 @@ def test_values_are_those_of_the_cluster(place: tuple[str, str]) -> None:
         where = 'topic="metered",partition="1"'
         assert found["kafka_topic_partition_current_offset", where] == 5
         assert found["kafka_cluster_partition_laststableoffsetlag", where] == 5
+        assert found["kafka_cluster_partition_laststableoffsetlag", 'topic="metered",partition="0"'] == 0
         assert found["oncelog_lso_hidden_records", where] == 5
         assert found["kafka_topic_partitions", 'topic="metered"'] == 2
         assert found["kafka_consumergroup_lag", 'consumergroup="odd \\"name\\"\\\\",' + where] == 3
@@ -88,9 +93,17 @@ def test_values_are_those_of_the_cluster(place: tuple[str, str]) -> None:
             1 if kind == "oncelog" else None
         )
         assert not any("metered-1" in labels for _, labels in found)  # no transactional id is a label
-        wanted = samples(exposition(collect(cluster, SideDoor(cluster), now_ms=2**41, top=1)))
-        assert wanted["oncelog_txn_oldest_seconds", 'transactional_id="metered-1"'] > 0
-        assert sum(name == "oncelog_txn_oldest_seconds" for name, _ in wanted) == 1
+        younger = transactional(bootstrap, "metered-2")
+        younger.begin_transaction()
+        younger.produce("metered", b"x", partition=0)
+        younger.flush(10)
+        oldest = [
+            labels
+            for name, labels in samples(exposition(collect(cluster, SideDoor(cluster), now_ms=2**41, top=1)))
+            if name == "oncelog_txn_oldest_seconds"
+        ]
+        assert oldest == ['transactional_id="metered-1"']
+        younger.abort_transaction(20)
         producer.abort_transaction(20)
         until = time.monotonic() + 20
         while True:  # Apache Kafka answers before the markers are written
