@@ -131,7 +131,8 @@ def look_for(tree: Path, mutant: Mutant, stage: str) -> tuple[str, str] | None:
 
 def row(mutant: Mutant, known: Known) -> str:
     if not known.after:
-        why = OUT_OF_REACH.get(mutant.name, f"not within: {', '.join(known.in_vain)}")
+        tried = f"not by {', '.join(known.in_vain)}" if known.in_vain else "not tried yet"
+        why = OUT_OF_REACH.get(mutant.name, tried)
         return f"| {mutant.name} | - | only by `{mutant.test}`; {why} |"
     why = known.why
     kind = f"`{why.split(': ')[1]}`" if why.startswith("Anomalies: ") else why[:90]
@@ -189,8 +190,8 @@ def main() -> int:
     rows = [row(mutant, known[mutant.name]) for mutant in mutants]
     count = sum(1 for each in mutants if known[each.name].after)
     said = (
-        f"{count} of {len(mutants)} mutants are noticed by what `make test` runs of the simulator; the others by the test of their "
-        "own that is named."
+        f"{count} of {len(mutants)} mutants are noticed by the simulator. The others have a test of their own that notices them; their "
+        "rows say what was tried in vain, which may be less than what `make test` runs."
     )
     sys.stdout.write("\n".join([*[each for each in rows if "| - |" in each], said]) + "\n")
     if asked.write:
