@@ -29,7 +29,7 @@ FROM ?= 1000000
 SECONDS ?= 120
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-matrix spark-soak lock clean
+.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-matrix spark-soak lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ rollover: setup ## 200,000 transactions of one producer through several producer
 
 late-endtxn: setup ## KAFKA-17754 with real clients, 1,000 tries each on oncelog and on Apache Kafka
 	@$(PY) -m tests.conformance.late_endtxn $(ARGS)
+
+spark-versions: setup ## the tests with a real Spark once more on the older one that we support, 4.2
+	@$(PY) -m tests.spark.versions $(ARGS)
 
 spark-matrix: setup ## kill driver, executor, task and broker at every point of the sink, on oncelog and on Apache Kafka (hours when busy)
 	@$(PY) -m tests.spark.kill_matrix $(ARGS)
