@@ -1,7 +1,8 @@
 """The sink's engine against a broker, without Spark: what is visible after each course of events. With ORACLE=1 on Apache Kafka too."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,11 @@ from oncelog.spark.progress import read_last_marker, stable_offsets
 from oncelog.spark.sink_options import SinkFailed, SinkRefused, TakenOver
 from oncelog.spark.sink_plan import Failure, Job, Verdict, read_marker
 from oncelog.tasks import spawn
+from tests.conformance import targets
+from tests.oracle import Oracle
 from tests.spark.conftest import Stage
 from tests.spark.engine import Engine, numbered, rows
+from tests.toolchains import Missing, leave_out
 
 ABORTED = ("PrepareAbort", "CompleteAbort")  # Kafka answers while markers are being written
 COMMITTED = ("PrepareCommit", "CompleteCommit")
@@ -665,9 +669,24 @@ def test_a_micro_batch_that_outlives_its_timeout_is_said_so() -> None:
         engine.shows(values(0, 3))
 
 
-def test_the_old_protocol_tv1() -> None:
-    with oncelog.Broker(settings={"transaction.version": 1}) as broker:
-        engine = Engine(broker.bootstrap)
+@contextmanager
+def of_version(kind: str, version: int) -> Generator[str]:
+    """A broker whose transactions are of that version: its address."""
+    if kind == "kafka":
+        try:
+            with Oracle(features={"transaction.version": version}) as kafka:
+                yield kafka.bootstrap
+        except Missing as why:
+            leave_out("an Apache Kafka of an older transaction version", why)
+    else:
+        with oncelog.Broker(settings={"transaction.version": version}) as broker:
+            yield broker.bootstrap
+
+
+@pytest.mark.parametrize("kind", targets.chosen())
+def test_the_old_protocol_tv1(kind: str) -> None:
+    with of_version(kind, 1) as bootstrap:
+        engine = Engine(bootstrap)
         opened = engine.open()
         assert opened.protocol is TransactionProtocol.TV1
         engine.task(opened, 0, numbered(0, 3))
