@@ -432,7 +432,7 @@ def keep(bootstrap: str, folder: Path, asked: argparse.Namespace) -> None:
     say(f"  oncelog consume refunds-emitted --bootstrap {bootstrap}")
     say(f"  oncelog groups describe {ID} --bootstrap {bootstrap}")
     say(f"  oncelog txn ls --bootstrap {bootstrap}")
-    say(f"  oncelog pipeline refunds --no-run --check --bootstrap {bootstrap}")
+    say(f"  oncelog pipeline refunds --no-run --check --running --bootstrap {bootstrap}")
     try:
         driver.over.wait()
     except KeyboardInterrupt:

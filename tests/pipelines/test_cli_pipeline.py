@@ -122,6 +122,7 @@ def test_feed_and_check_without_a_run(cli: Cli, broker: oncelog.Broker) -> None:
     assert len(broker.read("customers")) == 50  # the table is written once
     verdict = cli.json(*at, "--check", status=1)["verdict"]  # nothing was done with them
     assert (verdict["rows_in"], verdict["pending"], verdict["holds"]) == (42, 42, False)
+    assert cli.json(*at, "--check", "--running")["verdict"]["holds"] is True  # it may be about to do it
     assert (
         cli.json(*at, "--check", "--feed", "--rows", "1")["verdict"]["holds"] is True
     )  # not all need be done

@@ -1,16 +1,19 @@
 """The judges: a perfect output pleases them, and every way to spoil it is called by its name."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as RdTopicPartition
 
 import oncelog
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
-from oncelog.client.easy import write_all
+from oncelog.client.easy import read_all, write_all
 from oncelog.client.visible import ReadRecord
 from oncelog.model import TopicPartition
 from oncelog.pipelines import PIPELINES, feed
@@ -225,6 +228,73 @@ def test_only_input_below_the_committed_source_offsets_counts_as_done() -> None:
         spoilt = json.dumps(REFUNDS[-1]).encode()
         write_all(broker.bootstrap, "refunds-emitted", [spoilt])
         assert verdict("a group that never committed", drained=False).wrong == 1
+
+
+GROUP = PIPELINES["refunds"].transactional_id
+
+
+class Running:
+    """A pipeline that runs while somebody counts: each step is a transaction of rows in both topics and the source offsets."""
+
+    def __init__(self, broker: oncelog.Broker) -> None:
+        self.bootstrap = broker.bootstrap
+        for topic in PIPELINES["refunds"].topics:
+            broker.topic(topic)
+        write_all(self.bootstrap, "settlements", [each.value or b"" for each in SETTLEMENTS])
+        settings = {"bootstrap.servers": self.bootstrap, "log_level": 0}
+        self._group = Consumer({**settings, "group.id": GROUP})
+        self._producer = Producer({**settings, "transactional.id": GROUP})
+        self._producer.init_transactions(30)
+        self.done = 0
+
+    def step(self) -> None:
+        """Five settlements."""
+        some, self.done = SETTLEMENTS[self.done : self.done + 5], self.done + 5
+        wanted = {fields(each)["settlement_id"] for each in some}
+        self._producer.begin_transaction()
+        for row in REFUNDS:
+            if row["settlement_id"] in wanted:
+                for topic in PIPELINES["refunds"].outputs:
+                    self._producer.produce(topic, json.dumps(row).encode())
+        offsets = [RdTopicPartition("settlements", 0, self.done)]
+        self._producer.send_offsets_to_transaction(offsets, self._group.consumer_group_metadata(), 30)
+        self._producer.commit_transaction(30)
+
+    def verdict(self, read: Callable[[str, str], Sequence[ReadRecord]] = read_all) -> Verdict:
+        outputs = PIPELINES["refunds"].outputs
+        logs = read_logs(self.bootstrap, "settlements", outputs, group=GROUP, drained=False, read=read)
+        return PIPELINES["refunds"].judge("refunds", logs)
+
+
+def test_a_pipeline_that_goes_on_while_its_rows_are_counted() -> None:
+    with oncelog.Broker() as broker:
+        running = Running(broker)
+        running.step()
+
+        def read(bootstrap: str, topic: str) -> Sequence[ReadRecord]:
+            found = read_all(bootstrap, topic)
+            running.step()  # what was not read yet has more in it now
+            return found
+
+        verdict = running.verdict(read)
+        assert verdict.holds, verdict
+        assert (verdict.pending, running.done) == (35, 20)
+
+
+def test_a_transaction_that_is_being_ended_is_waited_for() -> None:
+    with oncelog.Broker() as broker, ThreadPoolExecutor(2) as pool:
+        running = Running(broker)
+        running.step()
+        with broker.pause(at="before_complete", transactional_id=GROUP) as paused:
+            stepping = pool.submit(running.step)
+            paused.wait()
+            counting = pool.submit(running.verdict)
+            with pytest.raises(TimeoutError):
+                counting.result(0.3)
+        stepping.result(30)
+        verdict = counting.result(30)
+        assert verdict.holds, verdict
+        assert verdict.pending == 30
 
 
 def test_the_lines_of_a_verdict_name_every_figure() -> None:

@@ -373,6 +373,11 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
         "--check", action="store_true", help="count in the end; exit code 1 if the proof fails"
     )
     parser.add_argument(
+        "--running",
+        action="store_true",
+        help="with --no-run --check: it runs elsewhere, so rows that it has yet to read are no fault",
+    )
+    parser.add_argument(
         "--rows-per-batch",
         type=_positive,
         default=2_000,

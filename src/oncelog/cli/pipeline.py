@@ -103,7 +103,7 @@ def _trial(options: argparse.Namespace, chosen: Pipeline, place: _Place, printer
             feeding.join()
     verdict = None
     if place.check:
-        drained = ended is Ended.DONE or (options.no_run and not place.feed)
+        drained = ended is Ended.DONE or (options.no_run and not (place.feed or options.running))
         verdict = prove(place.bootstrap, chosen, drained=drained)
     _tell(chosen, progress, ended, verdict, printer)
     if ended is Ended.GIVEN_UP or (verdict is not None and not verdict.holds):

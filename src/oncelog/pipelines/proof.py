@@ -5,19 +5,24 @@ them must have left no trace. Readers are read_committed.
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from oncelog.client.admin import Admin
+from oncelog.client.admin import LATEST, Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.easy import read_all
+from oncelog.client.faults import TimedOut
 from oncelog.client.visible import ReadRecord
-from oncelog.model import TopicPartition
+from oncelog.model import Isolation, TopicPartition
+from oncelog.pipelines.watch import transaction
 
 HOUR_MS: Final = 3_600_000
 LATENESS_MS: Final = HOUR_MS  # of the watermark of clicks-final
+DECIDED: Final = ("PrepareCommit", "PrepareAbort")  # and not yet told to every partition
+MOMENT_LIMIT_S: Final = 30.0
 REVIEW_FROM: Final = 60_000  # transfers of this amount and more go to t3
 
 
@@ -74,20 +79,65 @@ def read_logs(
     read: Read = read_all,
 ) -> Logs:
     """`group`: where the pipeline committed its source offsets; None takes the whole input as done."""
-    records = read(bootstrap, source)
-    done = records
+    names = list(outputs)
+    moment = None
     if group is not None:
         with Cluster(bootstrap) as cluster:
-            committed = Admin(cluster).group_offsets(group, require_stable=True)
-        upto = {each: found.offset for each, found in committed.items()}
-        done = [each for each in records if each.offset < upto.get(TopicPartition(source, each.partition), 0)]
+            moment = between_transactions(cluster, names, group)
+    records = read(bootstrap, source)
+    done = records if moment is None else [each for each in records if moment.has_done(each)]
+    written = {topic: read(bootstrap, topic) for topic in names}
+    if moment is not None:
+        written = {topic: list(filter(moment.has_written, found)) for topic, found in written.items()}
     return Logs(
         done=done,
         pending=len(records) - len(done),
-        outputs={topic: read(bootstrap, topic) for topic in outputs},
+        outputs=written,
         tables={topic: read(bootstrap, topic) for topic in tables},
         drained=drained,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a pipeline stood when none of its transactions was being ended: what it had done, and what it had written."""
+
+    done: Mapping[TopicPartition, int]  # source offsets that it committed
+    ends: Mapping[TopicPartition, int]  # of its outputs, as a read_committed reader sees them
+
+    def has_done(self, record: ReadRecord) -> bool:
+        return record.offset < self.done.get(TopicPartition(record.topic, record.partition), 0)
+
+    def has_written(self, record: ReadRecord) -> bool:
+        return record.offset < self.ends[TopicPartition(record.topic, record.partition)]
+
+
+def between_transactions(cluster: Cluster, outputs: Iterable[str], group: str) -> Moment:
+    """A pipeline that runs on ends transactions while we look, one partition's marker after the other. So we look until its
+    transactional id, which is its group, is the same before and after, with no decision under way.
+    """
+    admin = Admin(cluster)
+    partitions = [each for topic in outputs for each in admin.partitions_of(topic)]
+
+    def progress() -> tuple[object, Mapping[TopicPartition, int]]:
+        found = transaction(cluster, group)
+        offsets = admin.group_offsets(group, require_stable=True)
+        state = None if found is None else (found.state, found.producer)
+        return state, {each: view.offset for each, view in offsets.items()}
+
+    deadline = time.monotonic() + MOMENT_LIMIT_S
+    while True:
+        before = progress()
+        ends = admin.offsets_at(dict.fromkeys(partitions, LATEST), isolation=Isolation.READ_COMMITTED)
+        after = progress()
+        state = before[0]
+        if before == after and not (isinstance(state, tuple) and state[0] in DECIDED):
+            return Moment(before[1], {each: view.offset for each, view in ends.items()})
+        if time.monotonic() > deadline:
+            raise TimedOut(
+                f"{group}: wanted a moment between two of its transactions, found none within {MOMENT_LIMIT_S:.0f} s"
+            )
+        time.sleep(0.01)
 
 
 def judge_refunds(pipeline: str, logs: Logs) -> Verdict:
