@@ -25,7 +25,7 @@ TESTS: Final = (
     "tests/spark/test_sink_doc.py",
     "tests/spark/test_kill_matrix.py",
 )
-ENTRY: Final = re.compile(r"^pyspark==.*(?:\\\n.*)*\n", re.MULTILINE)
+ENTRY: Final = re.compile(r"^pyspark==.*\n(?: +--hash=.*\n)+", re.MULTILINE)
 
 
 def pins(dev: str, older: str) -> str:
