@@ -27,7 +27,7 @@ SIM_POINTS ?= all
 HOURS ?= 1
 FROM ?= 1000000
 SECONDS ?= 120
-DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc transactions_doc
+DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc spark_doc transactions_doc
 
 .PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-matrix spark-soak lock clean
 
@@ -113,10 +113,10 @@ spark-versions: setup ## the tests with a real Spark once more on the older one 
 	@$(PY) -m tests.spark.versions $(ARGS)
 
 spark-matrix: setup ## kill driver, executor, task and broker at every point of the sink, on oncelog and on Apache Kafka (hours when busy)
-	@$(PY) -m tests.spark.kill_matrix $(ARGS)
+	@$(PY) -m tests.spark.kill_matrix --out bench/results/spark_kills.json $(ARGS)
 
-spark-soak: setup ## 500 random faults for the Spark sink; ARGS="--target oncelog --seed 7" narrows it
-	@$(PY) -m tests.spark.kill_matrix --soak 500 $(ARGS)
+spark-soak: setup ## 500 random faults for the Spark sink, half on oncelog, half on Apache Kafka; ARGS="--target oncelog --seed 7" narrows it
+	@$(PY) -m tests.spark.kill_matrix --soak 500 --out bench/results/spark_kills.json $(ARGS)
 
 lock: ## pin requirements/*.in anew (needs uv)
 	@command -v uv >/dev/null || { echo "make lock: wanted uv on the PATH, found none" >&2; exit 2; }

@@ -4,28 +4,33 @@
 
 read    a topic into Spark's `noop` sink: one batch query, its planning included
 stream  the same as a streaming query of ten micro-batches
-copy    topic to topic, ten micro-batches. Built-in: at least once. Ours: exactly once, each micro-batch a transaction
+write   rows that Spark holds in memory into a topic. Built-in: at least once. Ours: exactly once, one transaction
+copy    topic to topic, ten micro-batches, source and sink of the same side
+small   the same with a quarter of the records, in ten micro-batches too: what does not depend on their size weighs more
 Of a stream all micro-batches but the first count, by Spark's own times of them: the first one waits for processes to start.
 
 All of it on an oncelog broker and on Apache Kafka. A round runs both sides, in turns; the first round warms both up and is not kept.
 Rates are of one round against the other side of the same round: the machine is shared, so compare ratios. CPU seconds are those of
 the JVM, of Spark's Python workers and of the broker together; they suffer less from the load of others.
+What a run measured replaces the same cells in spark.json and leaves others there, so it can be done in parts.
 """
 
 import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import psutil
+import pyspark
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -44,9 +49,19 @@ from oncelog.client.easy import create_topic
 from oncelog.spark import session, to_topic
 
 PARTITIONS: Final = 4
+SMALL: Final = 4  # times fewer records
 MICRO_BATCHES: Final = 10
 BUILT_IN: Final = "kafka"
 OURS: Final = "oncelog"
+KINDS: Final = ("read", "stream", "write", "copy", "small")
+BROKERS: Final = ("oncelog", "kafka")
+BARS: Final = {
+    "read": 1.0,
+    "stream": 1.0,
+    "write": 0.8,
+    "copy": 0.8,
+    "small": 0.8,
+}  # ours / built-in, medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +120,7 @@ class Spark:
         self.spark: SparkSession = session(master=f"local[{cores}]", **settings)
         self.spark.sparkContext.setLogLevel("ERROR")
         self._numbers = 0
+        self._held: dict[str, DataFrame] = {}
 
     def checkpoint(self) -> str:
         self._numbers += 1
@@ -141,13 +157,40 @@ class Spark:
         out = f"{topic}-copy-{self._numbers}"
         create_topic(bootstrap, out, partitions=PARTITIONS)
         rows = self._stream(side, bootstrap, topic, records).select("key", "value", "partition")
-        options = {"kafka.bootstrap.servers": bootstrap, "topic": out}
         if side == OURS:
             rows = to_topic(rows, out, "preserve")
-            options |= {"transactionalId": out}
-        else:
-            options |= {"kafka.linger.ms": "5", "kafka.batch.size": "262144", "kafka.acks": "all"}
-        return self._run(rows.writeStream.format(side).options(**options))
+        return self._run(rows.writeStream.format(side).options(**self._sink(side, bootstrap, out)))
+
+    def write(self, side: str, bootstrap: str, topic: str, records: int) -> tuple[int, float]:
+        """The same rows from memory for both sides; each partition has its task."""
+        if topic not in self._held:
+            self.forget()
+            rows = self.spark.read.format(OURS).options(**self.options(bootstrap)).option("subscribe", topic)
+            held = rows.load().select("key", "value", "partition").cache()
+            held.write.format("noop").mode("overwrite").save()
+            self._held = {topic: held}
+        self._numbers += 1
+        out = f"{topic}-write-{self._numbers}"
+        create_topic(bootstrap, out, partitions=PARTITIONS)
+        options = self._sink(side, bootstrap, out)
+        begun = time.monotonic()
+        self._held[topic].write.format(side).options(**options).mode("append").save()
+        return records, time.monotonic() - begun
+
+    def small(self, side: str, bootstrap: str, topic: str, records: int) -> tuple[int, float]:
+        return self.copy(side, bootstrap, topic, records)
+
+    def forget(self) -> None:
+        """Before the next broker, whose topics have the same names."""
+        for each in self._held.values():
+            each.unpersist()
+        self._held = {}
+
+    def _sink(self, side: str, bootstrap: str, topic: str) -> dict[str, str]:
+        common = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
+        if side == OURS:
+            return common | {"transactionalId": topic}
+        return common | {"kafka.linger.ms": "5", "kafka.batch.size": "262144", "kafka.acks": "all"}
 
     def cpu_seconds(self, broker: int) -> float:
         """Of all processes below this one but the broker's: the JVM and its Python workers, ended ones included."""
@@ -162,31 +205,45 @@ class Spark:
         return total
 
 
-def measure(
-    rounds: int, scale: float, kinds: list[str], brokers: list[str], loads: list[str]
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"machine": machine(), "rounds": rounds, "scale": scale, "runs": []}
+def measure(asked: argparse.Namespace, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """`keep` is called with all that was found so far, after each cell."""
+    found: dict[str, Any] = {"machine": machine(), "spark": pyspark.__version__, "runs": []}
     found["jars"] = [each.name for each in jars()]
     work = Path(tempfile.mkdtemp(prefix="bench-spark-"))
     try:
         spark = Spark(min(os.cpu_count() or 2, PARTITIONS), work)
-        for broker in brokers:
+        for broker in asked.broker:
             target: Target = OncelogTarget() if broker == OURS else KafkaTarget()
             target.start()
             try:
                 wait_ready(target)
                 for number, load in enumerate(LOADS):
-                    if load.name in loads:
-                        sized = Load(load.name, load.record_bytes, int(load.records * scale), load.codec)
-                        fill(target.bootstrap, f"load-{number}", sized)
-                        for kind in kinds:
-                            found["runs"] += compare(spark, target, f"load-{number}", sized, kind, rounds)
+                    if load.name in asked.load:
+                        sized = replace(load, records=int(load.records * asked.scale))
+                        for kind, topic, some in topics(
+                            target.bootstrap, f"load-{number}", sized, asked.only
+                        ):
+                            found["runs"] += compare(spark, target, topic, some, kind, asked.rounds)
+                            keep(found)
             finally:
+                spark.forget()
                 target.stop()
         spark.spark.stop()
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return found
+
+
+def topics(bootstrap: str, name: str, load: Load, kinds: Sequence[str]) -> Iterator[tuple[str, str, Load]]:
+    """(kind, topic, what is in it), each topic filled when its first kind has its turn."""
+    filled: set[str] = set()
+    for kind in kinds:
+        topic = f"{name}-small" if kind == "small" else name
+        some = replace(load, records=load.records // SMALL) if kind == "small" else load
+        if topic not in filled:
+            filled.add(topic)
+            fill(bootstrap, topic, some)
+        yield kind, topic, some
 
 
 def compare(
@@ -223,24 +280,66 @@ def compare(
     return kept
 
 
+def cells(found: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """What was measured, as (kind, broker, load), in the order of the constants above."""
+    there = {cell_of(run) for run in found["runs"]}
+    wanted = [
+        (kind, broker, load.name) for kind in KINDS for broker in (OURS, "Apache Kafka") for load in LOADS
+    ]
+    return [each for each in wanted if each in there]
+
+
+def cell_of(run: dict[str, Any]) -> tuple[str, str, str]:
+    return run["kind"], run["broker"], run["load"]
+
+
 def table(found: dict[str, Any]) -> str:
     lines = [
-        "| what | broker | records | oncelog, records/s | built-in, records/s | ratio (median, min..max) | CPU, built-in / ours |",
-        "|---|---|---|---|---|---|---|",
+        "| what | broker | records counted | oncelog, records/s | built-in, records/s | ratio (smallest..largest) | bar | CPU, built-in / ours |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    runs = found["runs"]
-    for kind, broker, load in dict.fromkeys((run["kind"], run["broker"], run["load"]) for run in runs):
-        mine = [run for run in runs if (run["kind"], run["broker"], run["load"]) == (kind, broker, load)]
+    for cell in cells(found):
+        mine = [run for run in found["runs"] if cell_of(run) == cell]
         ours, theirs = ([run for run in mine if run["side"] == side] for side in (OURS, BUILT_IN))
         ratios = [
             a["records_per_second"] / b["records_per_second"] for a, b in zip(ours, theirs, strict=True)
         ]
         cpu = [all_cpu(b) / all_cpu(a) for a, b in zip(ours, theirs, strict=True)]
+        kind, broker, load = cell
         lines.append(
-            f"| {kind} | {broker} | {load} | {middle(ours):,.0f} | {middle(theirs):,.0f} | "
-            f"{statistics.median(ratios):.2f}x ({min(ratios):.2f}..{max(ratios):.2f}) | {statistics.median(cpu):.2f}x |"
+            f"| {kind} | {broker} | {max(run['records'] for run in mine):,} of {load} | {middle(ours):,.0f} | {middle(theirs):,.0f} | "
+            f"{statistics.median(ratios):.2f}x ({min(ratios):.2f}..{max(ratios):.2f}) | "
+            f"{verdict(kind, statistics.median(ratios))} | {statistics.median(cpu):.2f}x |"
         )
     return "\n".join(lines) + "\n"
+
+
+def verdict(kind: str, ratio: float) -> str:
+    bar = f">= {BARS[kind]:.1f}x: {'holds' if ratio >= BARS[kind] else '**missed**'}"
+    return bar if ratio >= 1.0 or ratio < BARS[kind] else f"{bar}, **we lose**"
+
+
+def conditions(found: dict[str, Any]) -> str:
+    """Under the table: what it was measured with."""
+    rounds = {
+        sum(cell_of(run) == cell and run["side"] == OURS for run in found["runs"]) for cell in cells(found)
+    }
+    loads = [run["other_load"] for run in found["runs"]]
+    said = " or ".join(map(str, sorted(rounds)))
+    where = found["machine"]
+    return (
+        f"{said} rounds of each cell, sides in turns, after one that is not kept; {PARTITIONS} partitions. Spark {found['spark']}, "
+        f"local[{min(where['cores'], PARTITIONS)}], {where['cores']} cores, Python {where['python']}; other load of the machine {min(loads):.2f} to "
+        f"{max(loads):.2f} of all cores. Built-in: {', '.join(found['jars'])}. Ratio: of the same round, the median."
+    )
+
+
+def merged(kept: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+    """Cells that were measured now in place of older ones. Other versions of Spark or of the connector are another comparison."""
+    if kept is None or any(kept.get(name) != found[name] for name in ("spark", "jars")):
+        return found
+    now = set(cells(found))
+    return {**found, "runs": [run for run in kept["runs"] if cell_of(run) not in now] + found["runs"]}
 
 
 def all_cpu(run: dict[str, Any]) -> float:
@@ -251,23 +350,34 @@ def middle(runs: list[dict[str, Any]]) -> float:
     return statistics.median(run["records_per_second"] for run in runs)
 
 
+def end(number: int, _: object) -> None:
+    sys.exit(128 + number)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full amount of records")
-    parser.add_argument("--only", nargs="*", default=["read", "stream", "copy"], help="kinds of runs")
-    parser.add_argument("--broker", nargs="*", default=["oncelog", "kafka"])
+    parser.add_argument("--only", nargs="*", default=KINDS, choices=KINDS, help="kinds of runs")
+    parser.add_argument("--broker", nargs="*", default=BROKERS, choices=BROKERS)
     parser.add_argument("--load", nargs="*", default=[each.name for each in LOADS])
     parser.add_argument("--out", default="bench/results")
     asked = parser.parse_args()
-    found = measure(asked.rounds, asked.scale, asked.only, asked.broker, asked.load)
+    # A run that is told to end stops its broker first.
+    signal.signal(signal.SIGTERM, end)
     out = Path(asked.out)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "spark.json").write_text(json.dumps(found, indent=1) + "\n")
-    (out / "spark.md").write_text(table(found))
-    print(table(found))
+    raw = out / "spark.json"
+    before = json.loads(raw.read_text()) if raw.is_file() else None
+
+    def keep(measured: dict[str, Any]) -> None:
+        found = merged(before, measured)
+        raw.write_text(json.dumps(found, indent=1) + "\n")
+        (out / "spark.md").write_text(f"{table(found)}\n{conditions(found)}\n")
+
+    print(table(measure(asked, keep)))
     return 0
 
 

@@ -1,12 +1,14 @@
 """Kills the driver, an executor, a task or the broker at each named point of the sink, and counts what readers of committed records see.
 
 `python -m tests.spark.kill_matrix` has a job for each victim and each broker: it goes through the six points, one after the other.
-`--cells` has a job for each cell, `--soak N` goes through N faults that a seed chooses.
+`--cells` has a job for each cell, `--soak N` goes through N faults that a seed chooses, shared by the brokers.
+`--out FILE` keeps the outcome of each run; a later command with the same file adds to it, and docs/spark.md is filled from it.
 Exit code 0: nothing doubled, nothing lost, nothing torn, and every fault happened.
 """
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import signal
@@ -21,8 +23,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+import pyspark
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -40,6 +43,7 @@ PARTITIONS: Final = 4
 RUN_LIMIT_S: Final = 900.0  # of one driver, on a machine that may be busy
 RESTARTS_LIMIT: Final = 10
 ROUND: Final = 25  # faults of one job in a soak
+CONTROL: Final = "Spark's own Kafka sink (control)"
 
 # victim -> what happens at the point, and where Spark runs. An executor of its own process needs a small cluster.
 VICTIMS: Final = {
@@ -75,13 +79,17 @@ class Seen:
     uncommitted: int
     """Records that a reader of all records would see besides."""
     runs: int
-    fired: int
+    happened: tuple[Fault, ...]
     seconds: float
     said: str = field(default="", repr=False)
 
     @property
     def is_exact(self) -> bool:
         return self.duplicates == self.lost == self.torn == 0
+
+    @property
+    def fired(self) -> int:
+        return len(self.happened)
 
 
 # Brokers
@@ -184,13 +192,15 @@ def run(job: Job, faults: Sequence[Fault], directory: Path, target: Target, coun
                 raise AssertionError(
                     f"run {runs} ended with exit code {done.returncode}:\n{log.read_text(errors='replace')[-6000:]}"
                 )
-    fired = len(list(directory.glob("*.fired")))
+    happened = tuple(each for each in faults if each.note(directory).exists())
     return judge(
-        target.bootstrap, count, runs, fired, time.monotonic() - begun, log.read_text(errors="replace")
+        target.bootstrap, count, runs, happened, time.monotonic() - begun, log.read_text(errors="replace")
     )
 
 
-def judge(bootstrap: str, count: int, runs: int, fired: int, seconds: float, said: str) -> Seen:
+def judge(
+    bootstrap: str, count: int, runs: int, happened: tuple[Fault, ...], seconds: float, said: str
+) -> Seen:
     sides = {topic: read(bootstrap, topic, "read_committed") for topic in (LEFT, RIGHT)}
     everything = sum(len(read(bootstrap, topic, "read_uncommitted")) for topic in sides)
     wanted = {b"%d" % number for number in range(count)}
@@ -198,7 +208,7 @@ def judge(bootstrap: str, count: int, runs: int, fired: int, seconds: float, sai
     doubled = sum(number - 1 for values in sides.values() for number in Counter(values).values())
     lost = sum(len(wanted - set(values)) for values in sides.values())
     torn = len(set(sides[LEFT]) ^ set(sides[RIGHT]))
-    return Seen(rows, doubled, lost, torn, everything - rows, runs, fired, seconds, said)
+    return Seen(rows, doubled, lost, torn, everything - rows, runs, happened, seconds, said)
 
 
 def read(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
@@ -248,8 +258,12 @@ class Cell:
     point: str
     door: str = "append"
 
+    @property
+    def name(self) -> str:
+        return f"{self.victim} at {self.point}, {self.door}"
+
     def __str__(self) -> str:
-        return f"{self.target:8} {self.victim:9} {self.point:18} {self.door:8}"
+        return f"{self.target} {self.name}"
 
 
 def cells(targets: Sequence[str] = TARGETS, doors: Sequence[str] = ("append",)) -> list[Cell]:
@@ -301,26 +315,31 @@ def play_control(target: Target, directory: Path, *, count: int = 1200) -> Seen:
 
 # Random faults
 
-# Of so many faults of a random loop each kind has its share. A new driver takes seconds, a new query does not.
+# Of so many faults of a random loop each kind has its share. A new driver takes half a minute of CPU, a new query a few seconds.
 SHARES: Final = {
-    fault_points.RAISE: 7,
-    fault_points.KILL_WORKER: 7,
-    fault_points.KILL_DRIVER: 3,
-    fault_points.KILL_BROKER: 3,
+    fault_points.KILL_WORKER: 12,
+    fault_points.KILL_DRIVER: 2,
+    fault_points.KILL_BROKER: 2,
+    fault_points.RAISE: 4,
 }
 PASSAGES_PER_BATCH: Final = {MID_TASK: 2, fault_points.AFTER_FLUSH: 2}
 ROWS_PER_BATCH: Final = 60
 
 
-def draw(chance: random.Random, number: int) -> list[Fault]:
-    """So many faults at random points; at each point they follow each other with a few passages in between."""
+def draw(chance: random.Random, number: int, door: str = "append") -> list[Fault]:
+    """So many faults at random points; at each point they follow each other with a few passages in between.
+
+    A worker that is killed is one of a task, or one that Spark has for the driver's half of the sink. foreachBatch has no such: there
+    it would be the driver, which has its own share.
+    """
     kinds = [action for action, share in SHARES.items() for _ in range(share)]
     actions = [kinds[each % len(kinds)] for each in range(number)]
     chance.shuffle(actions)
     passed: dict[str, int] = {}
     faults: list[Fault] = []
     for action in actions:
-        point = chance.choice(fault_points.POINTS)
+        in_a_task = door == "foreach" and action == fault_points.KILL_WORKER
+        point = chance.choice(tuple(PASSAGES_PER_BATCH) if in_a_task else fault_points.POINTS)
         passed[point] = passed.get(point, 0) + chance.randint(1, 2 * PASSAGES_PER_BATCH.get(point, 1))
         faults.append(Fault(point, action, passed[point]))
     return faults
@@ -328,7 +347,7 @@ def draw(chance: random.Random, number: int) -> list[Fault]:
 
 def play_random(target: Target, directory: Path, *, seed: int, faults: int, door: str = "append") -> Seen:
     """One job through all of them. There are micro-batches enough for every fault to happen."""
-    drawn = draw(random.Random(seed), faults)
+    drawn = draw(random.Random(seed), faults, door)
     batches = 2 + max(each.nth for each in drawn)
     count = ROWS_PER_BATCH * batches
     feed(target.bootstrap, count)
@@ -362,14 +381,38 @@ def on_a_broker(kind: str, do: Callable[[Target, Path], Seen]) -> Seen:
 class Told:
     """What was wanted of each run, and how many were wrong."""
 
+    file: Path | None = None
     wrong: int = 0
 
-    def __call__(self, what: object, seen: Seen, *, right: bool, wanted: str) -> None:
+    def __call__(self, kind: str, what: str, seen: Seen, *, wanted: str, right: bool) -> None:
         self.wrong += not right
-        tell(what, seen, wanted if right else f"WRONG, wanted: {wanted}")
+        tell(f"{kind:8} {what}", seen, wanted if right else f"WRONG, wanted: {wanted}")
+        if self.file is not None:
+            keep(self.file, kind, what, seen, right=right)
 
-    def exact(self, what: object, seen: Seen, faults: int) -> None:
-        self(what, seen, right=seen.is_exact and seen.fired == faults, wanted="exact")
+    def exact(self, kind: str, what: str, seen: Seen, faults: int) -> None:
+        self(kind, what, seen, right=seen.is_exact and seen.fired == faults, wanted="exact")
+
+
+def keep(file: Path, kind: str, what: str, seen: Seen, *, right: bool) -> None:
+    """Adds a run to the file; a run of the same name is replaced."""
+    kept: list[dict[str, Any]] = json.loads(file.read_text())["runs"] if file.is_file() else []
+    run = {
+        "target": kind,
+        "what": what,
+        "right": right,
+        "spark": pyspark.__version__,
+        "faults": [str(each) for each in seen.happened],
+        "rows": seen.rows,
+        "duplicates": seen.duplicates,
+        "lost": seen.lost,
+        "torn": seen.torn,
+        "not_committed": seen.uncommitted,
+        "driver_runs": seen.runs,
+        "seconds": round(seen.seconds, 1),
+    }
+    others = [each for each in kept if (each["target"], each["what"]) != (kind, what)]
+    file.write_text(json.dumps({"runs": [*others, run]}, indent=1) + "\n")
 
 
 def main(words: Sequence[str]) -> int:
@@ -380,11 +423,14 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--cells", action="store_true", help="a job for each cell")
     parser.add_argument("--soak", type=int, metavar="N", help="N random faults instead")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="JSON of all runs, added to")
     asked = parser.parse_args(words)
-    told = Told()
-    for kind in asked.target or TARGETS:
+    told = Told(asked.out)
+    targets = asked.target or list(TARGETS)
+    for number, kind in enumerate(targets):
         if asked.soak:
-            soak(kind, asked.soak, asked.seed, told)
+            share = asked.soak // len(targets) + (number < asked.soak % len(targets))
+            soak(kind, share, asked.seed, told)
         else:
             matrix(kind, asked.door or ["append"], asked.only, asked.cells, told)
     return 1 if told.wrong else 0
@@ -394,23 +440,23 @@ def matrix(kind: str, doors: Sequence[str], only: str, by_cells: bool, told: Tol
     if by_cells:
         for cell in cells([kind], doors):
             if only in str(cell):
-                told.exact(cell, on_a_broker(kind, partial(play, cell)), 1)
+                told.exact(kind, cell.name, on_a_broker(kind, partial(play, cell)), 1)
     else:
         for victim, door in product(VICTIMS, doors):
-            name = f"{kind:8} {victim:9} at each of {len(TURNS)} points, {door}"
-            if only in name:
-                told.exact(name, on_a_broker(kind, partial(play_row, victim, door)), len(TURNS))
-    name = f"{kind:8} Spark's own Kafka sink (control)"
-    if only in name:
+            name = f"{victim} at each of {len(TURNS)} points, {door}"
+            if only in f"{kind} {name}":
+                told.exact(kind, name, on_a_broker(kind, partial(play_row, victim, door)), len(TURNS))
+    if only in f"{kind} {CONTROL}":
         seen = on_a_broker(kind, play_control)
-        told(name, seen, right=seen.duplicates > 0 and seen.fired == 1, wanted="duplicates")
+        told(kind, CONTROL, seen, right=seen.duplicates > 0 and seen.fired == 1, wanted="duplicates")
 
 
 def soak(kind: str, faults: int, seed: int, told: Told) -> None:
-    for number in range(0, faults, ROUND):
-        some, door = min(ROUND, faults - number), ("append", "foreach")[number // ROUND % 2]
-        play_some = partial(play_random, seed=seed + number, faults=some, door=door)
-        told.exact(f"{kind} seed {seed + number}, {some} faults, {door}", on_a_broker(kind, play_some), some)
+    """In rounds, each of which has a seed and a broker of its own; both doors take turns."""
+    for first in range(seed, seed + faults, ROUND):
+        some, door = min(ROUND, seed + faults - first), ("append", "foreach")[first // ROUND % 2]
+        play_some = partial(play_random, seed=first, faults=some, door=door)
+        told.exact(kind, f"seed {first}, {some} faults, {door}", on_a_broker(kind, play_some), some)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The kill matrix in short: six faults of different kinds, twenty random ones, and stateful queries whose counts must stay exact.
+"""The kill matrix in short: six faults of different kinds, twenty random kills, and stateful queries whose counts must stay exact.
 
 `make spark-matrix` has every cell, on Apache Kafka too, and Spark's own sink beside it; `make spark-soak` has 500 random faults.
 """
@@ -56,9 +56,12 @@ def test_six_faults_one_after_the_other(kind: str, tmp_path: Path) -> None:
         demand_exact(run(job, faults, tmp_path, target, count), len(faults))
 
 
-def test_twenty_random_faults(tmp_path: Path) -> None:
+def test_twenty_random_kills_and_four_exceptions(tmp_path: Path) -> None:
     with broker("oncelog", tmp_path) as target:
-        demand_exact(play_random(target, tmp_path, seed=20, faults=20), 20)
+        seen = play_random(target, tmp_path, seed=20, faults=24)
+    demand_exact(seen, 24)
+    assert sum(each.action != RAISE for each in seen.happened) == 20
+    assert {each.action for each in seen.happened} == {KILL_WORKER, KILL_DRIVER, KILL_BROKER, RAISE}
 
 
 # Stateful queries: the state of a micro-batch and its rows are told once, together
@@ -171,6 +174,12 @@ def test_a_seed_decides_the_faults() -> None:
     assert draw(random.Random(4), 20) == draw(random.Random(4), 20) != draw(random.Random(5), 20)
     drawn = draw(random.Random(4), 20)
     assert len({(each.point, each.nth) for each in drawn}) == 20
+    in_tasks = {
+        each.point
+        for each in draw(random.Random(4), 40, "foreach")
+        if each.action == fault_points.KILL_WORKER
+    }
+    assert in_tasks == {MID_TASK, AFTER_FLUSH}
 
 
 def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
@@ -178,5 +187,5 @@ def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
         feed(target.bootstrap, PARTITIONS)
         write_all(target.bootstrap, LEFT, [b"0", b"1", b"1"])
         write_all(target.bootstrap, RIGHT, [b"0", b"2"])
-        seen = judge(target.bootstrap, PARTITIONS, 1, 0, 0.0, "")
+        seen = judge(target.bootstrap, PARTITIONS, 1, (), 0.0, "")
     assert (seen.rows, seen.duplicates, seen.lost, seen.torn) == (5, 1, 4, 2)

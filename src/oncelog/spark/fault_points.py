@@ -51,7 +51,7 @@ def reach(point: str) -> None:
     passage = _count(directory / f"{point}.passed")
     for each in read_faults(asked):
         if (each.point, each.nth) == (point, passage):
-            (directory / f"{point}.{passage}.fired").touch()
+            each.note(directory).touch()
             _ACTIONS[each.action](point, directory)
 
 
@@ -63,6 +63,10 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.point}:{self.action}:{self.nth}"
+
+    def note(self, directory: Path) -> Path:
+        """The file that is there from the moment at which the fault happens."""
+        return directory / f"{self.point}.{self.nth}.fired"
 
 
 def read_faults(asked: str) -> list[Fault]:

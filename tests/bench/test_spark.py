@@ -1,0 +1,113 @@
+"""How the figures of Spark are put together: cells of several runs, bars that hold or not, what was killed and what was read."""
+
+from typing import Any
+
+import pytest
+
+from bench import spark
+from tools import spark_doc
+
+
+def run(kind: str, side: str, rate: float, *, broker: str = "oncelog", number: int = 0) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "broker": broker,
+        "load": "100 B",
+        "side": side,
+        "round": number,
+        "records": 1000,
+        "seconds": 1000 / rate,
+        "records_per_second": rate,
+        "spark_cpu_seconds": 1.5,
+        "broker_cpu_seconds": 0.5,
+        "other_load": 0.1,
+    }
+
+
+def found(*runs: dict[str, Any], version: str = "4.3.0") -> dict[str, Any]:
+    machine = {"cores": 2, "python": "3.11.7"}
+    return {"machine": machine, "spark": version, "jars": ["connector.jar"], "runs": list(runs)}
+
+
+def pairs(kind: str, *rates: tuple[float, float], broker: str = "oncelog") -> list[dict[str, Any]]:
+    return [
+        run(kind, side, rate, broker=broker, number=number)
+        for number, both in enumerate(rates)
+        for side, rate in zip((spark.OURS, spark.BUILT_IN), both, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ratio", "said"),
+    [
+        ("read", 1.0, ">= 1.0x: holds"),
+        ("read", 0.99, ">= 1.0x: **missed**"),
+        ("copy", 1.2, ">= 0.8x: holds"),
+        ("copy", 0.9, ">= 0.8x: holds, **we lose**"),
+        ("write", 0.79, ">= 0.8x: **missed**"),
+    ],
+)
+def test_a_bar(kind: str, ratio: float, said: str) -> None:
+    assert spark.verdict(kind, ratio) == said
+
+
+def test_ratios_are_of_one_round_and_their_median_counts() -> None:
+    (line,) = spark.table(found(*pairs("copy", (100, 200), (90, 100), (300, 100)))).splitlines()[2:]
+    assert "| 1,000 of 100 B |" in line
+    assert "| 0.90x (0.50..3.00) | >= 0.8x: holds, **we lose** |" in line
+
+
+def test_a_cell_that_is_measured_again_replaces_the_older_one_and_no_other() -> None:
+    older = found(
+        *pairs("read", (1, 1)), *pairs("copy", (1, 1)), *pairs("read", (1, 1), broker="Apache Kafka")
+    )
+    newer = found(*pairs("read", (5, 1)))
+    both = spark.merged(older, newer)
+    assert spark.cells(both) == [
+        ("read", "oncelog", "100 B"),
+        ("read", "Apache Kafka", "100 B"),
+        ("copy", "oncelog", "100 B"),
+    ]
+    rates = [
+        each["records_per_second"] for each in both["runs"] if spark.cell_of(each) == spark.cells(newer)[0]
+    ]
+    assert rates == [5, 1]
+    other = found(*pairs("read", (5, 1)), version="4.4.0")
+    assert spark.merged(older, other) == other  # another Spark is another comparison
+
+
+def kills(what: str, *faults: str, target: str = "oncelog", **seen: int) -> dict[str, Any]:
+    zero = {"rows": 10, "duplicates": 0, "lost": 0, "torn": 0, "driver_runs": 1}
+    return {"target": target, "what": what, "right": not seen, "faults": list(faults), **zero, **seen}
+
+
+def test_faults_are_counted_by_kind_and_point_and_losses_are_not_hidden() -> None:
+    text = spark_doc.soak(
+        {
+            "runs": [
+                kills("seed 1, 2 faults, append", "mid_task:kill_driver:3", "mid_task:kill_driver:5"),
+                kills("seed 26, 1 faults, append", "after_flush:raise:1", duplicates=2, lost=1),
+                kills("seed 51, 1 faults, append", "mid_task:kill_driver:2"),
+                kills("driver at each of 6 points, append", "after_flush:kill_driver:1"),
+            ]
+        }
+    )
+    assert "| oncelog | driver killed | 3 | 0 | 0 | 0 | 0 | 0 | 3 |" in text
+    assert "| oncelog | exception | 0 | 1 | 0 | 0 | 0 | 0 | 1 |" in text
+    assert text.splitlines()[-1] == "| oncelog | 4 | 3 | 3 | 30 | 2 | 1 | 0 | 1 |"
+
+
+def test_the_matrix_has_a_line_for_each_run() -> None:
+    text = spark_doc.matrix(
+        {
+            "runs": [
+                kills("broker at each of 6 points, append", "mid_task:kill_broker:1", target="kafka"),
+                kills("seed 1, 1 faults, append", "mid_task:raise:1"),
+                kills("task at each of 6 points, append", "mid_task:raise:1", torn=3),
+            ]
+        }
+    )
+    first, second = text.splitlines()[2:]
+    assert first == "| oncelog | task at each of 6 points, append | 1 | 1 | 10 | 0 | 0 | 3 | **no** |"
+    assert second == "| Apache Kafka | broker at each of 6 points, append | 1 | 1 | 10 | 0 | 0 | 0 | yes |"
+    assert spark_doc.matrix(None) == spark_doc.soak(None) == spark_doc.speed(None) == "Not measured."
