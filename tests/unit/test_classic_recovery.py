@@ -108,6 +108,23 @@ def test_b52_a_log_shorter_than_the_recovery_point_is_refused() -> None:
         world.again()
 
 
+def test_a_last_batch_whose_base_offset_flipped_down_is_refused_after_a_clean_stop() -> None:
+    """Base offsets are not under the CRC (seed 3000607)."""
+    world = World().start()
+    world.topic()
+    for value in ("a", "b", "c", "d"):
+        world.put(value)
+    world.stop()
+    data = bytearray(content(world, FIRST_LOG))
+    last = len(data) // 4 * 3
+    assert data[last : last + 8] == (3).to_bytes(8, "big")
+    data[last + 7] ^= 1
+    replace(world, FIRST_LOG, bytes(data))
+    world.again()
+    with pytest.raises(CorruptLog, match="ends at offset 3, wanted 4: a clean stop said so"):
+        world.values()
+
+
 def test_b51_the_clean_shutdown_file_goes_before_anything_is_loaded() -> None:
     world = World().start()
     world.topic()

@@ -149,7 +149,13 @@ class ClassicPartition:
     @property
     def state(self) -> LogState:
         if not self.loaded:
-            self.adopt(load(self._store, self.directory, log_start_offset=self.stored_log_start))
+            found = load(
+                self._store,
+                self.directory,
+                log_start_offset=self.stored_log_start,
+                recovery_point=self.durable_offset,
+            )
+            self.adopt(found)
         return self._state
 
     @property
