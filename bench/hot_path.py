@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -165,10 +165,12 @@ class Steps:
         return self._trace
 
 
-async def measure(case: tuple[int, int, bool], turns: int = TURNS) -> dict[str, float]:
+async def measure(
+    case: tuple[int, int, bool], turns: int = TURNS, settings: Mapping[str, str] | None = None
+) -> dict[str, float]:
     """Steps and the least CPU microseconds of one operation: a whole transaction, or one Produce."""
     directory = tempfile.mkdtemp(prefix="hot-path-")
-    server = Server(Options(data_dir=directory, listen_port=0))
+    server = Server(Options(data_dir=directory, listen_port=0, settings=settings or {}))
     await server.start()
     gc.freeze()
     await as_asyncio(spawn(server.loop, _made(server)))

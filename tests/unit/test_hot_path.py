@@ -43,6 +43,14 @@ def test_a_transaction_takes_no_more_steps_than_when_this_was_written() -> None:
     assert 1000 < found["steps"] < LARGEST_STEPS
 
 
+def test_keeping_the_requests_takes_at_most_3_percent_of_the_steps_of_a_transaction() -> None:
+    kept = asyncio.run(measure(TRANSACTION, turns=40))["steps"]
+    without = asyncio.run(measure(TRANSACTION, turns=40, settings={"transaction.trace.requests": "0"}))[
+        "steps"
+    ]
+    assert 1 < kept / without <= 1.03
+
+
 def test_no_request_leaves_a_cycle_behind(tmp_path: Path) -> None:
     """The collector looks only every 20,000 objects (server/main.py), so nothing may wait for it."""
 
