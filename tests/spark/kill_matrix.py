@@ -36,6 +36,7 @@ from oncelog.spark import fault_points
 from oncelog.spark.fault_points import DIRECTORY, FAULT, MID_TASK, Fault
 from tests.oracle import Oracle
 from tests.processes import ServedBroker
+from tests.spark.history import Row, anomalies
 from tests.spark.numbers_job import LEFT, NUMBERS, RIGHT, Job
 from tests.toolchains import ROOT
 
@@ -82,10 +83,12 @@ class Seen:
     happened: tuple[Fault, ...]
     seconds: float
     said: str = field(default="", repr=False)
+    anomalies: tuple[str, ...] = ()
+    """What the history checker says of the same rows and their offsets."""
 
     @property
     def is_exact(self) -> bool:
-        return self.duplicates == self.lost == self.torn == 0
+        return self.duplicates == self.lost == self.torn == 0 and not self.anomalies
 
     @property
     def fired(self) -> int:
@@ -201,18 +204,20 @@ def run(job: Job, faults: Sequence[Fault], directory: Path, target: Target, coun
 def judge(
     bootstrap: str, count: int, runs: int, happened: tuple[Fault, ...], seconds: float, said: str
 ) -> Seen:
-    sides = {topic: read(bootstrap, topic, "read_committed") for topic in (LEFT, RIGHT)}
+    found = {topic: read(bootstrap, topic, "read_committed") for topic in (LEFT, RIGHT)}
+    sides = {topic: [row.value for row in rows] for topic, rows in found.items()}
     everything = sum(len(read(bootstrap, topic, "read_uncommitted")) for topic in sides)
     wanted = {b"%d" % number for number in range(count)}
+    wrong = tuple(str(each) for each in anomalies(found, sorted(wanted)))
     rows = sum(len(values) for values in sides.values())
     doubled = sum(number - 1 for values in sides.values() for number in Counter(values).values())
     lost = sum(len(wanted - set(values)) for values in sides.values())
     torn = len(set(sides[LEFT]) ^ set(sides[RIGHT]))
-    return Seen(rows, doubled, lost, torn, everything - rows, runs, happened, seconds, said)
+    return Seen(rows, doubled, lost, torn, everything - rows, runs, happened, seconds, said, wrong)
 
 
-def read(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
-    """Every value, read by librdkafka: none of our code."""
+def read(bootstrap: str, topic: str, isolation: str) -> list[Row]:
+    """Every record, read by librdkafka: none of our code."""
     settings: dict[str, str | int | bool] = {
         "bootstrap.servers": bootstrap,
         "group.id": "judge",
@@ -225,7 +230,7 @@ def read(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
         AdminClient({"bootstrap.servers": bootstrap}).list_topics(topic, timeout=30).topics[topic].partitions
     )
     consumer = Consumer(settings)
-    values: list[bytes] = []
+    rows: list[Row] = []
     ended: set[int] = set()
     try:
         consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
@@ -238,14 +243,14 @@ def read(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
                 continue
             error = message.error()
             if error is None:
-                values.append(message.value() or b"")
+                rows.append(Row(message.partition() or 0, message.offset() or 0, message.value() or b""))
             elif error.code() == KafkaError._PARTITION_EOF:
                 ended.add(message.partition() or 0)
             elif not error.retriable():
                 raise AssertionError(f"{topic}: {error}")
     finally:
         consumer.close()
-    return values
+    return rows
 
 
 # Cells
@@ -407,6 +412,7 @@ def keep(file: Path, kind: str, what: str, seen: Seen, *, right: bool) -> None:
         "duplicates": seen.duplicates,
         "lost": seen.lost,
         "torn": seen.torn,
+        "anomalies": list(seen.anomalies[:10]),
         "not_committed": seen.uncommitted,
         "driver_runs": seen.runs,
         "seconds": round(seen.seconds, 1),

@@ -83,7 +83,7 @@ def play_stateful(
         )
         seen = run(placed, faults, tmp_path, target, count)
         assert seen.fired == len(faults), f"{seen}\n{seen.said[-4000:]}"
-        return [value.decode() for value in read(target.bootstrap, LEFT, "read_committed")]
+        return [row.value.decode() for row in read(target.bootstrap, LEFT, "read_committed")]
 
 
 UPDATES = Job("", "", door="foreach", mode="update")
@@ -189,3 +189,4 @@ def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
         write_all(target.bootstrap, RIGHT, [b"0", b"2"])
         seen = judge(target.bootstrap, PARTITIONS, 1, (), 0.0, "")
     assert (seen.rows, seen.duplicates, seen.lost, seen.torn) == (5, 1, 4, 2)
+    assert {each.split(":")[0] for each in seen.anomalies} == {"duplicate", "lost-write", "torn-transaction"}
