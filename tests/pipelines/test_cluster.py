@@ -50,8 +50,12 @@ def test_a_master_with_two_workers_one_of_which_loses_its_executor(tmp_path: Pat
 
 
 def executors_of(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    children = psutil.Process(worker.pid).children(recursive=True)
-    return [each for each in children if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())]
+    found: list[psutil.Process] = []
+    for each in psutil.Process(worker.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # a zombie too: it ended while we looked
+            if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline()):
+                found.append(each)
+    return found
 
 
 @contextlib.contextmanager

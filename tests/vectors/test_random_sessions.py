@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.conformance.targets import chosen
 from tests.vectors.conftest import start
 from tests.vectors.play import Target
 from tests.vectors.random_session import KEPT, STEPS, kept_file, kept_transcript, steps, transcript
@@ -40,7 +39,7 @@ def test_a_random_session_is_answered_as_by_kafka(brokers: Target, seed: int) ->
     compare(seed, wanted, kept_transcript(brokers, seed), brokers.name)
 
 
-@pytest.mark.skipif("kafka" not in chosen(), reason="ORACLE is not set: these are played on both brokers")
+@pytest.mark.needs_oracle
 def test_sessions_that_nobody_has_seen(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("new")
     with start("oncelog", folder, LIKE_KAFKA) as ours, start("kafka", folder) as kafka:

@@ -48,7 +48,7 @@ from oncelog.sim.clients import (
 from oncelog.sim.history import End, History, Send
 from oncelog.sim.net import Unreachable
 from oncelog.sim.world import World
-from oncelog.tasks import spawn, within
+from oncelog.tasks import sleep, spawn, within
 from oncelog.txn.state import MAX_EPOCH, Txn
 
 E = ErrorCode
@@ -253,6 +253,7 @@ class Rude:
             raise Unreachable("the broker is down")
 
         async def write() -> ErrorCode:
+            await sleep(machine.loop, 0)  # a power cut in the middle of it ends the machine's turn, not ours
             past = Txn(
                 transactional_id=name,
                 producer=Producer_(await runtime.producer_ids.next(), ProducerEpoch(epoch)),

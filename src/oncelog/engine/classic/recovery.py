@@ -79,8 +79,8 @@ class Loaded:
 def load(store: Store, directory: str, *, log_start_offset: int, recovery_point: int) -> Loaded:
     """After a clean stop: the end comes from the last index entry, the producers from the newest snapshot.
 
-    A stop tells the end as the recovery point too. Base offsets are not under the CRC: one that flipped down in the last
-    batch would give an offset a second time.
+    A stop tells the end as the recovery point too. No CRC is looked at here, and base offsets are under none: a bit that flipped
+    in the last batch would give an offset a second time, or leave a gap.
     """
     names = finish_swaps(store, directory, store.disk.list(directory))
     found = _open(store, directory, names, log_start_offset)
@@ -92,9 +92,9 @@ def load(store: Store, directory: str, *, log_start_offset: int, recovery_point:
         assert offsets is not None
         position = last.positions[-1] if offsets else 0
         end = last.base_offset
-        for header, _ in last.walk(position, last.size):
+        for header, _ in _in_order(last, position):
             end = header.next_offset
-        if end < recovery_point:
+        if recovery_point and end != recovery_point:
             raise CorruptLog(
                 f"{last.path(LOG)} ends at offset {end}, wanted {recovery_point}: a clean stop said so"
             )
@@ -465,6 +465,16 @@ def _check_first(segments: Sequence[Segment], log_start_offset: int) -> None:
         )
 
 
+def _in_order(segment: Segment, position: int) -> Iterator[tuple[BatchHeader, int]]:
+    """The headers from a position on, with theirs; refuses offsets that go back. Gaps are the cleaner's."""
+    wanted = segment.base_offset
+    for header, at in segment.walk(position, segment.size):
+        if header.base_offset < wanted or header.last_offset_delta < 0:
+            segment.refuse(at, f"offsets {header.base_offset}..{header.last_offset}, wanted {wanted} or more")
+        wanted = header.next_offset
+        yield header, at
+
+
 def _replay(state: LogState, segments: Sequence[Segment], end: int) -> None:
     """Evolves over the batches from the state's log end to `end`. What was compacted away behind the last is skipped."""
     start = state.log_end_offset
@@ -474,7 +484,7 @@ def _replay(state: LogState, segments: Sequence[Segment], end: int) -> None:
         place = segment.find(start)
         if place is None:
             continue
-        for header, position in segment.walk(place.position, segment.size):
+        for header, position in _in_order(segment, place.position):
             marker = read_marker(segment.log.read(position, header.size)) if header.is_control else None
             evolve(state, header, base_offset=header.base_offset, marker=marker)
     state.log_end_offset = end
