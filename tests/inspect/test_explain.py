@@ -1,30 +1,12 @@
 """`oncelog explain`, and lag in records: with evidence where the broker has it."""
 
-from collections.abc import Iterator
-
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from oncelog.cli.main import main
 from oncelog.errors import ErrorCode
 from oncelog.inspect.explain import error_named
-from tests.conformance import targets
-from tests.inspect.stage import SETTINGS, Stage
-from tests.toolchains import Missing, leave_out
-
-
-@pytest.fixture(scope="module", params=targets.chosen())
-def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    try:
-        with targets.run(request.param, SETTINGS) as bootstrap:
-            yield request.param, bootstrap
-    except Missing as why:
-        leave_out(f"the inspector on {request.param}", why)
-
-
-@pytest.fixture
-def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
-    return Stage(*place, capsys)
+from tests.inspect.stage import Stage
 
 
 @pytest.mark.parametrize(

@@ -19,22 +19,8 @@ from oncelog.inspect.events import Event
 from oncelog.inspect.otel import own
 from tests.clients import transactional
 from tests.conformance import targets
-from tests.inspect.stage import SETTINGS, Stage
-from tests.toolchains import ROOT, Missing, leave_out
-
-
-@pytest.fixture(scope="module", params=targets.chosen())
-def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    try:
-        with targets.run(request.param, SETTINGS) as bootstrap:
-            yield request.param, bootstrap
-    except Missing as why:
-        leave_out(f"traces of {request.param}", why)
-
-
-@pytest.fixture
-def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
-    return Stage(*place, capsys)
+from tests.inspect.stage import Stage
+from tests.toolchains import ROOT
 
 
 class Collector(ThreadingHTTPServer):

@@ -1,28 +1,10 @@
 """`oncelog txn replay`: a finished transaction rebuilt from the logs of oncelog and (ORACLE=1) of Apache Kafka."""
 
 import time
-from collections.abc import Iterator
 
-import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.conformance import targets
-from tests.inspect.stage import SETTINGS, Stage
-from tests.toolchains import Missing, leave_out
-
-
-@pytest.fixture(scope="module", params=targets.chosen())
-def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    try:
-        with targets.run(request.param, SETTINGS) as bootstrap:
-            yield request.param, bootstrap
-    except Missing as why:
-        leave_out(f"the inspector on {request.param}", why)
-
-
-@pytest.fixture
-def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
-    return Stage(*place, capsys)
+from tests.inspect.stage import Stage
 
 
 def test_transactions_are_rebuilt_with_batches_offsets_and_markers(stage: Stage) -> None:

@@ -3,34 +3,18 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from tests.conformance import targets
-from tests.inspect.stage import SETTINGS, Stage, hang
-from tests.toolchains import ROOT, Missing, leave_out
+from tests.inspect.stage import Stage, hang
+from tests.toolchains import ROOT
 
 SCRIPT: Final = Path(__file__).parent / "free.sh"
 OWNER: Final = "till's refunds; $(exit 9)"  # what a shell must not get to read
 BEHIND: Final = 14_000
-
-
-@pytest.fixture(scope="module", params=targets.chosen())
-def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    try:
-        with targets.run(request.param, SETTINGS) as bootstrap:
-            yield request.param, bootstrap
-    except Missing as why:
-        leave_out(f"the story on {request.param}", why)
-
-
-@pytest.fixture
-def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
-    return Stage(*place, capsys)
 
 
 def script(stage: Stage, folder: Path) -> "subprocess.Popen[str]":

@@ -7,9 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
-import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 import oncelog
@@ -33,23 +31,8 @@ from oncelog.protocol.messages.produce import (
 )
 from oncelog.record.batch import NewRecord, build_batch
 from tests.clients import connect, transactional
-from tests.conformance import targets
-from tests.inspect.stage import SETTINGS, Stage
-from tests.toolchains import ROOT, Missing, leave_out
-
-
-@pytest.fixture(scope="module", params=targets.chosen())
-def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    try:
-        with targets.run(request.param, SETTINGS) as bootstrap:
-            yield request.param, bootstrap
-    except Missing as why:
-        leave_out(f"the inspector on {request.param}", why)
-
-
-@pytest.fixture
-def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
-    return Stage(*place, capsys)
+from tests.inspect.stage import Stage
+from tests.toolchains import ROOT
 
 
 def test_requests_states_and_markers_stand_in_their_order(stage: Stage) -> None:

@@ -1,14 +1,11 @@
 """`oncelog txn`: what it says of open, hanging and ended transactions, on oncelog and (ORACLE=1) on Apache Kafka."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from tests.conformance import targets
-from tests.inspect.stage import SETTINGS, Stage, hang
-from tests.toolchains import Missing, leave_out
+from tests.inspect.stage import Stage, hang
 
 ROW_KEYS = {
     "transactional_id",
@@ -44,20 +41,6 @@ PIN_KEYS = {
     "from_oncelog",
     "frees",
 }
-
-
-@pytest.fixture(scope="module", params=targets.chosen())
-def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    try:
-        with targets.run(request.param, SETTINGS) as bootstrap:
-            yield request.param, bootstrap
-    except Missing as why:
-        leave_out(f"the inspector on {request.param}", why)
-
-
-@pytest.fixture
-def stage(place: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Stage:
-    return Stage(*place, capsys)
 
 
 def test_ls_shows_state_age_and_time_left(stage: Stage) -> None:
