@@ -1,13 +1,13 @@
 """The main story: seeds of both profiles break no promise, are repeated bit for bit, and are told as lanes when they fail.
 
-How many seeds: ONCELOG_SIM_SEEDS and ONCELOG_SIM_WIRE_SEEDS; a few by default, thousands in `make test`.
+How many seeds: see budget.py.
 """
 
 import os
 import shutil
 import subprocess
 import sys
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,12 +22,9 @@ from oncelog.sim.runs import run_seed, run_seeds
 from oncelog.sim.story import Story
 from oncelog.sim.trace import lanes
 from oncelog.tasks import Future, resolved
+from tests.simulation.budget import PATIENCE_S, SEED_PIECES, SEEDS, Piece, check
 
 HERE = Path(__file__).parent
-BLOCKS = 50  # of some ten seconds each: no worker is left alone with a long one at the end
-WIRE_BLOCKS = 10
-CORE = int(os.environ.get("ONCELOG_SIM_SEEDS", "100"))
-WIRE = int(os.environ.get("ONCELOG_SIM_WIRE_SEEDS", "20"))
 
 
 def kept_seeds() -> list[tuple[str, int]]:
@@ -45,35 +42,22 @@ def test_a_seed_that_once_failed(profile: str, seed: int) -> None:
     assert run_seed(seed, profile).wrong == ""
 
 
-def run_block(profile: str, block: int, blocks: int, seeds: int, record_property: object) -> Counter[str]:
-    total: Counter[str] = Counter()
-    wrong: list[str] = []
-    for result in run_seeds(range(block, seeds, blocks), profile):
-        total += result.counts
-        total["seeds"] += 1
-        if result.wrong:
-            wrong.append(f"oncelog sim {result.seed} --profile {profile}: {result.wrong}")
-    assert not wrong, "\n".join(wrong)
-    assert callable(record_property)
-    for name, count in total.items():
-        record_property(f"{profile} {name}", count)
-    return total
+@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.parametrize("piece", SEED_PIECES["core"], ids=lambda piece: str(piece.share))
+def test_core_seeds_keep_every_promise(piece: Piece, record_property: Callable[[str, object], None]) -> None:
+    total = check(piece, record_property)
+    if SEEDS["core"] >= 1000:  # the faults do happen
+        each = total["core seeds"]
+        assert total["core crashes"] > 3 * each
+        assert total["core committed"] + total["core aborted"] + total["core copied"] > 30 * each
+        assert total["core crashes in recovery"] > 0
+        assert total["core fenced"] > each
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
-def test_core_seeds_keep_every_promise(block: int, record_property: object) -> None:
-    total = run_block("core", block, BLOCKS, CORE, record_property)
-    if CORE >= 1000:  # the faults do happen
-        each = total["seeds"]
-        assert total["crashes"] > 3 * each
-        assert total["crashes in recovery"] > 0
-        assert total["committed"] + total["aborted"] + total["copied"] > 30 * each
-        assert total["fenced"] > each
-
-
-@pytest.mark.parametrize("block", range(WIRE_BLOCKS))
-def test_wire_seeds_keep_every_promise(block: int, record_property: object) -> None:
-    run_block("wire", block, WIRE_BLOCKS, WIRE, record_property)
+@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.parametrize("piece", SEED_PIECES["wire"], ids=lambda piece: str(piece.share))
+def test_wire_seeds_keep_every_promise(piece: Piece, record_property: Callable[[str, object], None]) -> None:
+    check(piece, record_property)
 
 
 def other_pythons() -> list[str]:

@@ -196,6 +196,13 @@ class Session:
     async def rest(self, longest_ms: float = 60.0) -> None:
         await sleep(self.world.loop, self.rng.uniform(1.0, longest_ms))
 
+    def put_aside(self, on: str = "") -> Link:
+        """The next request of this kind takes a new connection; this one stays open. Unreachable if there is none."""
+        link = self._links.pop(on, None)
+        if link is None:
+            raise Unreachable("there is no connection")
+        return link
+
     def leave(self) -> None:
         for link in self._links.values():
             link.abandon()
@@ -465,7 +472,7 @@ class Producer:
         try:
             if not self.protocol.implicit:
                 await self._add_offsets(group)
-            request = self._offsets_request(group, offsets, member, generation)
+            request = self.offsets_request(group, offsets, member, generation)
             for _ in range(TRIES):
                 try:
                     answer: TxnOffsetCommitResponse = await self.session.ask(
@@ -488,7 +495,7 @@ class Producer:
             if op.is_open:
                 self._over(op, unclear, E.REQUEST_TIMED_OUT)
 
-    def _offsets_request(
+    def offsets_request(
         self, group: str, offsets: Mapping[str, int], member: str, generation: int
     ) -> TxnOffsetCommitRequest:
         return TxnOffsetCommitRequest(
@@ -520,7 +527,7 @@ class Producer:
         """A member of an older generation may commit nothing; one try, no part of the history."""
         if not self.protocol.implicit:
             await self._add_offsets(group)
-        request = self._offsets_request(group, offsets, member, generation)
+        request = self.offsets_request(group, offsets, member, generation)
         try:
             answer: TxnOffsetCommitResponse = await self.session.ask(
                 28, self.protocol.offset_commit, request, TxnOffsetCommitResponse, "group"

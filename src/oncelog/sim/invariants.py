@@ -18,7 +18,6 @@ from oncelog.log.state import last_stable_offset
 from oncelog.model import Isolation, TopicPartition
 from oncelog.record.batch import CRC_FROM, BatchHeader, batches, check_crc, records_of
 from oncelog.record.marker import read_marker
-from oncelog.record.txn_state import decode_value
 from oncelog.sim.world import Machine, World, files_of
 from oncelog.tasks import spawn
 from oncelog.txn.state import ENDING, Bump, State, Txn
@@ -47,6 +46,7 @@ HOUSEKEEPING: Final = Counter(
     {
         "ClassicEngine._every.<locals>.run": 4,  # checkpoints, retention, cleaning, expiry of producers
         "TransactionCoordinator._arm.<locals>.again": 2,  # transactions that time out, ids that expire
+        "again__arm_TransactionCoordinator_obj": 2,  # the same, compiled
         "GroupCoordinator._expire": 1,
         "Store.remove_later.<locals>.remove": 1_000,  # file.delete.delay.ms
     }
@@ -207,8 +207,28 @@ def _stored(value: bytes) -> Stored:
     found = Stored(*STORED_STATE.unpack_from(value))
     if STATES[found.status] != "Ongoing":
         return found
-    whole = decode_value(value)
-    return found if whole is None else found._replace(started_ms=whole.start_timestamp)
+    return found._replace(started_ms=_started_ms(value, flexible=found.version > 0))
+
+
+def _started_ms(value: bytes, *, flexible: bool) -> int:
+    """Stands behind the partitions: a nullable list of {topic, list of int32}, with short sizes and tags if flexible."""
+    at = STORED_STATE.size
+    topics, at = _size(value, at, 4, flexible=flexible)
+    for _ in range(topics):
+        size, at = _size(value, at, 2, flexible=flexible)
+        count, at = _size(value, at + size, 4, flexible=flexible)
+        at += 4 * count + flexible  # no tags
+    return int.from_bytes(value[at + 8 : at + 16], "big", signed=True)  # behind the last update
+
+
+def _size(value: bytes, at: int, width: int, *, flexible: bool) -> tuple[int, int]:
+    if not flexible:
+        return int.from_bytes(value[at : at + width], "big", signed=True), at + width
+    size, shift = 0, 0
+    while value[at] & 0x80:
+        size |= (value[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+    return (size | value[at] << shift) - 1, at + 1
 
 
 class Invariants:
@@ -441,15 +461,13 @@ class Invariants:
         its engine alone, which ends no transactions."""
         self.replays += flip is None
         mine = self._world
-        world = World("replay", mine.settings)
-        world.loop.now_ms = mine.loop.now_ms
-        world.clock.wall_shift_ms = mine.clock.wall_shift_ms
-        world.disk = mine.disk.copy(world.loop, Random(0))
+        disk = mine.disk.copy(mine.loop, Random(0))
         if flip is not None:
             path, at, bit = flip
-            file = world.disk.open(path)
+            file = disk.open(path)
             file.write_at(at, bytes([file.read(at, 1)[0] ^ 1 << bit]))
-        world.machine = machine = Machine(world)
+        world = World("replay", mine.settings, after=(mine, disk))
+        machine = world.machine
         if not serving:
             task = spawn(machine.loop, machine.engine.start(), "start")
             while not task.done():

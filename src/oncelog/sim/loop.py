@@ -52,6 +52,7 @@ class VirtualLoop:
         self.now_ms: float = 0.0
         self.longest_work_ms = 4.0  # of what runs beside the loop: a slow disk
         self.steps = 0
+        self._is_paused = False
 
     def call_soon(self, run: Callable[[], None], owner: Owner = NOBODY) -> None:
         self._count += 1
@@ -99,11 +100,24 @@ class VirtualLoop:
                 run()
                 return True
 
+    def run(self, limit_steps: int) -> bool:
+        """Steps until somebody says `pause` or the limit is passed; False if there is nothing more to do."""
+        step = self.step
+        while not self._is_paused and self.steps <= limit_steps:
+            if not step():
+                return False
+        self._is_paused = False
+        return True
+
+    def pause(self) -> None:
+        self._is_paused = True
+
     def due(self, owner: Owner) -> Counter[str]:
         """What is still to happen for this owner, by name."""
         calls = [event.run for _, _, event in self._heap if event.owner is owner and event.run is not None]
         calls += [run for _, run, whose in self._soon if whose is owner]
-        return Counter(getattr(run, "__qualname__", "") for run in calls)
+        # A compiled closure (decision 0023) has no name but its class's.
+        return Counter(getattr(run, "__qualname__", type(run).__qualname__) for run in calls)
 
     def drop_all(self) -> None:
         """The machine lost its power: nothing that was to happen will."""

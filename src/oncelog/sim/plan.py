@@ -60,6 +60,7 @@ class Plan:
     narrow: bool = False  # the broker takes no records of some thousand bytes
     tenants: int = 0  # tales of groups without members
     two_phases: int = 0  # transactions that somebody else decides (KIP-939)
+    late: int = 0  # tales of requests that come late
     flips: int = 0  # single bits, each in a copy of what a clean stop left behind
 
     @property
@@ -152,15 +153,17 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
     rude = new.choice([0, 0, 3]) if not (expire_ids or expire_producers) else 0
     narrow = rude > 0 and new.random() < 0.3
     tenants = new.choice([0, 0, 3]) if not expire_ids else 0
-    two_phases = (
-        new.choice([0, 0, 0, 2]) if settings["recovery.ongoing"] == "keep" and server_version == 2 else 0
-    )
+    prepared = new if settings["recovery.ongoing"] == "keep" else Random(f"prepared {seed}")
+    two_phases = prepared.choice([0, 0, 0, 2]) if server_version == 2 else 0
     if narrow:
         settings["message.max.bytes"] = "6000"
     if two_phases:
         settings["transaction.two.phase.commit.enable"] = "true"
     if may_stall and not ghosts:
         network.late_end = new.choice([0.0, 0.0, 0.0, 0.06])
+    late = Random(f"late {seed}").choice([0, 0, 0, 0, 0, 3])
+    if not guarded or expire_ids or expire_producers or ghosts:
+        late = 0
     if ghosts:  # as before KIP-890: and then a late request, or a zombie whose epoch was forgotten, would make one too
         settings["transaction.partition.verification.enable"] = "false"
         network.stall = 0.0
@@ -193,6 +196,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         narrow=narrow,
         tenants=tenants,
         two_phases=two_phases,
+        late=late,
         members=(kind := more.choice(["", "", "classic", "next"])),
         workers=tuple(
             TV2 if server_version == 2 and more.random() < 0.6 else TV1

@@ -4,7 +4,8 @@ import gc
 import hashlib
 import multiprocessing
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from oncelog.sim.story import Story
@@ -39,21 +40,28 @@ def _rarely_look_for_garbage() -> None:
     gc.set_threshold(1_000_000, 5, 1_000)
 
 
-def run_seeds(seeds: Iterable[int], profile: str, processes: int = 1) -> Iterator[Result]:
-    """Results in the order of the seeds. A world is one big knot of references that lives for a tenth of a second, so
-    garbage is looked for rarely, and never in what was there before."""
+@contextmanager
+def little_garbage() -> Generator[None]:
+    """A world is one big knot of references that lives for a tenth of a second, so garbage is looked for rarely, and never
+    in what was there before."""
     before = gc.get_threshold()
     _rarely_look_for_garbage()
     try:
-        asked = [(seed, profile) for seed in seeds]
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
+
+
+def run_seeds(seeds: Iterable[int], profile: str, processes: int = 1) -> Iterator[Result]:
+    """Results in the order of the seeds."""
+    asked = [(seed, profile) for seed in seeds]
+    with little_garbage():
         if processes <= 1:
             yield from map(_run_one, asked)
             return
         with multiprocessing.get_context("spawn").Pool(processes, _rarely_look_for_garbage) as pool:
             yield from pool.imap(_run_one, asked, chunksize=8)
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*before)
 
 
 def digest_of(results: Sequence[Result]) -> str:

@@ -45,6 +45,7 @@ from oncelog.sim.clients import (
 from oncelog.sim.history import Crash, EndTxn, History, Partition, Poll
 from oncelog.sim.invariants import Invariants
 from oncelog.sim.judge import Judge
+from oncelog.sim.late import Late
 from oncelog.sim.members import KINDS as MEMBERS
 from oncelog.sim.members import Member
 from oncelog.sim.net import Unreachable
@@ -57,6 +58,7 @@ from oncelog.tasks import Task, sleep
 from oncelog.txn.state import MAX_EPOCH, Txn
 
 LIMIT_STEPS: Final = 150_000
+LARGEST_SET_BACK_MS: Final = 600_000
 SWEEP_MS: Final = 150
 QUICK_MS: Final = 4.0  # of a healthy disk
 
@@ -287,6 +289,8 @@ class Story(Stage):
             work.append(world.spawn(self._be_rude(), "rude"))
         if plan.tenants:
             work.append(world.spawn(self._lodge(), "tenant"))
+        if plan.late and not plan.clock_jumps:
+            work.append(world.spawn(self._come_late(), "late"))
         if plan.two_phases:
             work.append(world.spawn(self._decide_elsewhere(), "two phases"))
         others = [world.spawn(self._break_things(), "faults")]
@@ -721,11 +725,25 @@ class Story(Stage):
     async def _lodge(self) -> None:
         rng = self._random("tenants")
         tv2 = self.plan.settings["transaction.version"] == "2"
-        tenant = Tenant(self.world, self.history, rng, self.plan.topics[IN][0], tv2=tv2)
+        guarded = self.plan.settings["transaction.late.requests.refuse"] == "true"
+        tenant = Tenant(
+            self.world, self.history, rng, self.plan.topics[IN][0], tv2=tv2, copies_refused=guarded
+        )
         for _ in range(self.plan.tenants):
             await sleep(self.world.loop, rng.uniform(10.0, 500.0))
             await tenant.tell()
         self.counts["tales of groups"] += tenant.told
+
+    async def _come_late(self) -> None:
+        rng = self._random("late")
+        targets = [each for each in self.plan.partitions if each.startswith(PAY)]
+        late = Late(
+            self.world, self.history, rng, targets, tv2=self.plan.settings["transaction.version"] == "2"
+        )
+        for _ in range(self.plan.late):
+            await sleep(self.world.loop, rng.uniform(10.0, 500.0))
+            await late.tell()
+        self.counts["tales of late requests"] += late.told
 
     async def _decide_elsewhere(self) -> None:
         """KIP-939: a transaction is prepared, its producer goes on or dies, and what a database says is done."""
@@ -787,6 +805,8 @@ class Story(Stage):
                 rng.choice(list(world.links)).reset()
             elif dice < 0.75 and plan.clock_jumps:
                 jump = rng.choice([-30_000, -500, 500, 5_000])
+                if self._set_back_ms > LARGEST_SET_BACK_MS:
+                    jump = abs(jump)  # a timeout by that clock would come too late for anybody to wait
                 world.clock.wall_shift_ms += jump
                 self._set_back_ms += max(-jump, 0)
                 self.counts["clock jumps"] += 1

@@ -31,13 +31,23 @@ TOO_LONG: Final = "m" * 5_000  # offset.metadata.max.bytes is 4096
 class Tenant:
     """Tells tales of groups, one after the other."""
 
-    def __init__(self, world: World, history: History, rng: Random, partitions: int, *, tv2: bool) -> None:
+    def __init__(
+        self,
+        world: World,
+        history: History,
+        rng: Random,
+        partitions: int,
+        *,
+        tv2: bool,
+        copies_refused: bool,
+    ) -> None:
         self.world = world
         self.history = history
         self.rng = rng
         self.partitions = partitions  # of IN
         self.told = 0  # to the end
         self._tv2 = tv2
+        self._copies_refused = copies_refused
         self._count = 0
 
     async def tell(self) -> None:
@@ -45,9 +55,12 @@ class Tenant:
         name = f"tenant{self._count}"
         protocol = TV2 if self._tv2 and self.rng.random() < 0.6 else TV1
         producer = Producer(self.world, self.history, self.rng, name, name, protocol)
-        tale = self.rng.choice(
-            [self._evicted, self._evicted_in_a_transaction, self._late_end, self._too_long]
-        )
+        tales = [self._evicted, self._evicted_in_a_transaction, self._late_end, self._too_long]
+        if not self._copies_refused:
+            tales.remove(
+                self._late_end
+            )  # a late copy of the first offset would be the later one, as in Kafka
+        tale = self.rng.choice(tales)
         with suppress(Fenced, MustAbort, Unreachable):
             await producer.init()
             await tale(producer, name)

@@ -59,7 +59,7 @@ class Machine:
         self.world = world
         self.loop = MachineLoop(world.loop)
         world.disk.loop = self.loop
-        config = read_broker_config(world.settings)
+        config = world.config
         self.engine = ClassicEngine(world.disk, self.loop, world.clock, world.chance, config)
         self.runtime = Runtime(
             engine=self.engine,
@@ -86,7 +86,7 @@ class Machine:
 
     def broken(self, fault: BaseException) -> None:
         self.defect = self.defect or fault
-        self.is_ill = True
+        self.fall_ill()
 
     async def start(self) -> None:
         await self.runtime.start()
@@ -94,8 +94,13 @@ class Machine:
 
     def fail(self, fault: BaseException) -> None:
         self.fault = fault
-        self.is_ill = True
+        self.fall_ill()
         self.is_up = False
+
+    def fall_ill(self) -> None:
+        """The world looks at it before anything else happens."""
+        self.is_ill = True
+        self.world.loop.pause()
 
 
 class Decoded:
@@ -125,6 +130,7 @@ class World:
     """Everything there is. Nothing in it asks the real clock, the real disk, or dice other than `rng`.
 
     `survives_faults`: a disk that failed ends the process, and somebody starts it again; else it ends the run.
+    `after`: begins at the moment where that world is, with its settings, on the disk given.
     """
 
     def __init__(
@@ -135,6 +141,7 @@ class World:
         network: Network | None = None,
         profile: str = "wire",
         survives_faults: bool = False,
+        after: "tuple[World, MemoryDisk] | None" = None,
     ) -> None:
         self.seed = seed
         self.rng = random.Random(f"world {seed}")
@@ -144,7 +151,14 @@ class World:
         self.loop = VirtualLoop(self.rng)
         self.clock = VirtualClock(self.loop)
         self.chance = SeededChance(self.rng)
-        self.disk = MemoryDisk(self.loop, random.Random(f"disk {seed}"))
+        if after is None:
+            self.config = read_broker_config(settings)  # once for all lives
+            self.disk = MemoryDisk(self.loop, random.Random(f"disk {seed}"))
+        else:
+            before, self.disk = after
+            self.config = before.config
+            self.loop.now_ms = before.loop.now_ms
+            self.clock.wall_shift_ms = before.clock.wall_shift_ms
         self.read = Decoded()
         self.links: dict[Link, None] = {}  # in the order in which they were made: a set would have no order
         self.crashes = 0
@@ -181,7 +195,7 @@ class World:
             if not self._survives_faults:
                 raise
             machine.fault = machine.fault or fault
-            machine.is_ill = True
+            machine.fall_ill()
             return
         for tell in self.on_up:
             tell(machine)
@@ -288,6 +302,7 @@ class World:
     def _actor_failed(self, name: str, fault: BaseException) -> None:
         fault.add_note(f"{name} of seed {self.seed} at {self.loop.now_ms:.3f} ms")
         self._failed = self._failed or fault
+        self.loop.pause()
 
     def _forget(self, link: Link) -> None:
         self.links.pop(link, None)
@@ -295,12 +310,12 @@ class World:
     def run(self, main: Coroutine[Any, Any, T], *, limit_steps: int) -> T:
         """Runs the world until `main` is done."""
         task = spawn(self.loop, main, "main")
-        loop, step, done = self.loop, self.loop.step, task.done
-        while not done():
-            if loop.steps > limit_steps:
+        task.add_callback(lambda _: self.loop.pause())
+        while not task.done():
+            if self.loop.steps > limit_steps:
                 raise AssertionError(f"seed {self.seed}: not done after {limit_steps} steps")
             try:
-                if not step():
+                if not self.loop.run(limit_steps):
                     raise AssertionError(f"seed {self.seed}: everybody waits for ever")
             except PowerCut as cut:
                 self.crash("power" if cut.args[0] == "power" else "process")
