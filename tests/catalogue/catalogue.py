@@ -34,6 +34,7 @@ CATALOGUE: Final[tuple[Bug, ...]] = (
         (
             f"{COORDINATOR}::test_b1_kafka_17754_late_endtxn_of_the_classic_protocol",
             f"{COORDINATOR}::test_b1_kafka_17754_late_endtxn_under_kip_890",
+            f"{COORDINATOR}::test_b1_a_late_txn_offset_commit_does_not_put_the_group_back",
             f"{COORDINATOR}::test_b1_the_guard_and_a_zombie_on_a_newer_connection_than_its_successors",
             f"{COORDINATOR}::test_b1_the_guard_and_a_successor_on_an_older_connection_than_its_predecessors",
             "tests/conformance/test_kafka_17754_late_endtxn.py::test_kafka_17754_late_endtxn_is_refused",

@@ -14,8 +14,9 @@ from oncelog.tasks import Future, resolved
 from oncelog.txn.state import State
 from oncelog.txn.state import Txn as Stored
 from oncelog.txn.stored import encode_txn
-from tests.catalogue.client import Txn, added, offset_of, wrote
+from tests.catalogue.client import Txn, added, committed, offset_of, wrote
 from tests.catalogue.stage import DAY_MS, Closed, Down, Refusing, Stage, stand_in
+from tests.native import sources_only
 
 COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 FENCED = ("INVALID_PRODUCER_EPOCH @-1", "PRODUCER_FENCED", "PRODUCER_FENCED")
@@ -123,6 +124,25 @@ def test_b1_kafka_17754_late_endtxn_under_kip_890() -> None:
     assert one.said(one.send(late, 5)) == "PRODUCER_FENCED"
     assert one.abort() == "NONE 0/2"
     assert stage.values() == ["first"]
+
+
+@pytest.mark.parametrize("version", [3, 5])
+def test_b1_a_late_txn_offset_commit_does_not_put_the_group_back(version: int) -> None:
+    """Decision 0010: within one transaction no epoch tells the copy from what its client has committed since."""
+    stage = stage_with_topic()
+    one = Txn(stage)
+    one.produce("first")
+    if version < 5:
+        assert one.add_offsets("g") == "NONE"
+    late = one.offsets_request("g", [(0, 7, "")])  # is on its way, and takes long
+    one.connection = 2
+    assert one.commit_offset("g", 7, version=version) == "NONE"
+    assert one.commit_offset("g", 9, version=version) == "NONE"
+    one.connection = 1
+    assert committed(one.send(late, version)) == "CONCURRENT_TRANSACTIONS"
+    one.connection = 2
+    assert one.commit().startswith("NONE")
+    assert offset_of(stage, "g") == "NONE 9"
 
 
 @pytest.mark.parametrize("version", [9, 11, 12])
@@ -738,6 +758,7 @@ def _batches(stage: Stage, topic: str, index: int = 0) -> Iterator[BatchHeader]:
             yield header
 
 
+@sources_only("replaces a constant of the module")
 def test_b25_kafka_7286_a_record_larger_than_the_loaders_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oncelog.broker.transaction_log.READ_BYTES", 100)
     monkeypatch.setattr("oncelog.broker.groups_shard.LOAD_BYTES", 100)

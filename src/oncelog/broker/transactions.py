@@ -16,6 +16,7 @@ from oncelog.broker.counters import Counters
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
 from oncelog.broker.transaction_log import TransactionLog, error_of
+from oncelog.compiled import mypyc_attr
 from oncelog.config import BrokerConfig
 from oncelog.engine.port import Engine, Partition, Refused
 from oncelog.errors import ErrorCode
@@ -74,6 +75,7 @@ class LostWrite(Exception):
     """Raised by `Points.reach` at before_marker: this one write is lost, and the coordinator tries again."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Points:
     """Named places in the life of a transaction where a test may wait, kill the broker or lose a write.
 
@@ -163,9 +165,9 @@ class TransactionCoordinator:
         began_ns = self._clock.monotonic_ns()
         await self._log.load()
         self._counters.took("txn.load", self._clock.monotonic_ns() - began_ns)
-        for txn in self._log.under_way():
-            name = txn.transactional_id
-            self._entries[name] = _Entry(txn, self._log.bump_of(name))
+        for found in self._log.under_way():
+            name = found.transactional_id
+            self._entries[name] = _Entry(found, self._log.bump_of(name))
         for transactional_id, entry in list(self._entries.items()):
             txn = entry.txn
             assert txn is not None

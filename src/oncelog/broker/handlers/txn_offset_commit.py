@@ -81,7 +81,8 @@ async def _commit(
     if not request.group_id:
         return [ErrorCode.INVALID_GROUP_ID] * len(offsets)
     producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
-    if version < FIRST_IMPLICIT and broker.is_late_copy(request.transactional_id, producer, context):
+    # In the new protocol too: the epoch tells transactions apart, but offsets within one have no order of their own.
+    if broker.is_late_copy(request.transactional_id, producer, context):
         return [ErrorCode.CONCURRENT_TRANSACTIONS] * len(offsets)
     if broker.transactions.is_handed_over(request.transactional_id, producer):
         return [ErrorCode.INVALID_PRODUCER_EPOCH] * len(offsets)
