@@ -154,6 +154,8 @@ def take(chromium: str, url: str) -> None:
             ("now", "now", "light", (1200, 640)),
             ("lanes", "txn/refunds-1", "light", (1200, 900)),
             ("lanes-dark", "txn/refunds-1", "dark", (1200, 900)),
+            ("bytes", "txn/refunds-1", "light", (1200, 860)),
+            ("history", "history/refunds-1", "light", (1200, 860)),
             ("partition", "partition/refunds-emitted/0?offset=0", "light", (1200, 760)),
             ("groups", "groups", "light", (1200, 420)),
             ("spark", "spark", "light", (1200, 480)),
@@ -166,6 +168,9 @@ def take(chromium: str, url: str) -> None:
             if name == "learn":
                 shown.get_by_role("button", name="The zombie").click()
             shown.wait_for_timeout(9000 if path == "now" else 1500)  # the rates need some ticks
+            if name == "bytes":
+                shown.locator("g.box.offset").first.click()
+                shown.locator("details[open] pre").first.scroll_into_view_if_needed()
             shown.screenshot(path=PICTURES / f"{name}.png")
             context.close()
         browser.close()

@@ -1,6 +1,7 @@
 """What inspector tests share: a broker of either kind, the command line as a function, and transactions left open."""
 
 import json
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from confluent_kafka import Producer
 
 from oncelog.cli.main import main
 from oncelog.client.address import parse_bootstrap
+from oncelog.client.cluster import TRANSACTION, Cluster
+from oncelog.client.faults import RETRIABLE
 from oncelog.client.session import Connection
 from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -96,9 +99,18 @@ def hang(bootstrap: str, topic: str, also: str | None = None) -> None:
     `also`: a topic in which the same producer has a transaction that its coordinator does know.
     """
     (address,) = parse_bootstrap(bootstrap)
+    with Cluster(bootstrap) as cluster:
+        cluster.coordinator("ghost", TRANSACTION)  # a Kafka that just started makes its state log now
     with Connection(address) as door:
         init = InitProducerIdRequest(transactional_id="ghost", transaction_timeout_ms=60_000)
         given = door.send(init, InitProducerIdResponse, 2)
+        deadline = time.monotonic() + 30
+        while (
+            given.error_code in RETRIABLE and time.monotonic() < deadline
+        ):  # a coordinator that just started
+            time.sleep(0.1)
+            given = door.send(init, InitProducerIdResponse, 2)
+        assert given.error_code == 0
         if also is not None:
             adding = AddPartitionsToTxnRequest(
                 v3_and_below_transactional_id="ghost",

@@ -1,5 +1,6 @@
 """`oncelog doctor`: silent on a healthy cluster, and each of its checks seen firing on a sick one; ORACLE=1 asks Apache Kafka too."""
 
+import re
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -14,13 +15,22 @@ from oncelog.cli.main import main
 from oncelog.client.admin import Admin
 from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
+from oncelog.client.producer import Producer
 from oncelog.client.transactional import TransactionalId
 from oncelog.inspect import doctor
+from oncelog.inspect.ask import SideDoor
 from oncelog.model import TRANSACTION_STATE, TopicPartition
+from oncelog.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from oncelog.protocol.messages.describe_oncelog import Times
+from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.record.batch import NewRecord, build_batch
-from tests.clients import transactional
+from tests.clients import connect, transactional
 from tests.conformance import targets
-from tests.inspect.stage import SETTINGS, Stage
+from tests.inspect.stage import SETTINGS, Stage, hang
 from tests.toolchains import Missing, leave_out
 
 OUT = TopicPartition("doctored", 0)
@@ -89,7 +99,7 @@ def test_a_healthy_cluster_is_left_in_peace(stage: Stage) -> None:
             write(cluster, TransactionalId(cluster, f"refunds-{number}", timeout_ms=60_000), 10, 3)
         with reading(stage.bootstrap, "loader", "read_committed"):
             rows = found(stage)
-    assert len(rows) == 8
+    assert len(rows) == 9
     troubles = {
         each["check"]: each["found"] for each in rows.values() if each["verdict"] not in ("fine", "skipped")
     }
@@ -142,6 +152,20 @@ def test_a_sick_cluster_is_told_what_and_why(stage: Stage) -> None:
     slow.abort_transaction(20)
 
 
+def test_a_clock_that_is_ahead_is_noticed(stage: Stage) -> None:
+    """A minute, of a client's; a second is no sign of anything."""
+    assert found(stage)["clocks"]["verdict"] == "fine"
+    with Cluster(stage.bootstrap) as cluster:
+        for ahead_ms, verdict in ((1_000, "fine"), (60_000, "notice")):
+            at_ms = time.time_ns() // 1_000_000 + ahead_ms
+            with Producer(cluster) as producer:
+                producer.send(OUT.topic, b"refund", partition=OUT.partition, timestamp=at_ms)
+            row = found(stage)["clocks"]
+            assert row["verdict"] == verdict
+    assert re.match(r"who wrote offset 1 of doctored-0 is (5\d|60) s ahead, or", row["found"])
+    assert row["do"] == "synchronize the clocks (NTP)"
+
+
 def test_ids_that_pile_up_are_bad_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     with oncelog.Broker() as broker:
         with Cluster(broker.bootstrap) as cluster:
@@ -165,3 +189,57 @@ def test_a_timeout_above_a_maximum_that_was_lowered_is_bad(
 @pytest.mark.parametrize(("free", "verdict"), [(0.5, "fine"), (0.09, "notice"), (0.01, "bad")])
 def test_a_disk_that_fills_up(free: float, verdict: str) -> None:
     assert doctor.disk_verdict(free) == verdict
+
+
+def test_a_hanging_transaction_is_bad(stage: Stage) -> None:
+    hang(stage.bootstrap, OUT.topic)
+    row = found(stage)["stuck readers"]
+    assert (row["verdict"], row["found"]) == ("bad", "1 held: doctored-0 (hanging)")
+    assert row["do"] == "oncelog txn stuck"
+    assert stage.run("doctor").code == 1
+
+
+def test_a_prepared_transaction_that_never_times_out_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two-phase commit (KIP-939): its owner decides, however long that takes."""
+    settings = {"transaction.two.phase.commit.enable": "true"}
+    with oncelog.Broker(settings=settings) as broker, connect(broker.bootstrap) as door:
+        broker.topic(OUT.topic)
+        asked = InitProducerIdRequest(
+            transactional_id="two-phase", transaction_timeout_ms=-1, enable2_pc=True
+        )
+        given = door.send(asked, InitProducerIdResponse, 6)
+        assert given.error_code == 0
+        one = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="two-phase",
+            v3_and_below_producer_id=given.producer_id,
+            v3_and_below_producer_epoch=given.producer_epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name=OUT.topic, partitions=[0])],
+        )
+        (added,) = door.send(one, AddPartitionsToTxnResponse, 3).results_by_topic_v3_and_below
+        assert added.results_by_partition[0].partition_error_code == 0
+        row = found(Stage("oncelog", broker.bootstrap, capsys))["transaction timeouts"]
+    assert (row["verdict"], row["found"]) == ("notice", "prepared, never time out: two-phase")
+
+
+def test_late_copies_and_slow_syncs_are_noticed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a broker counted and timed: here it is put into its mouth."""
+    slow = Times(name="log.sync", counts=[0] * 29 + [1], sum_ns=400_000_000, max_ns=400_000_000)
+
+    def counters(_: SideDoor) -> dict[str, int]:
+        return {"txn.late_copies_refused": 3}
+
+    def times(_: SideDoor) -> dict[str, Times]:
+        return {"log.sync": slow}
+
+    with oncelog.Broker() as broker:
+        stage = Stage("oncelog", broker.bootstrap, capsys)
+        assert found(stage)["old-protocol clients"]["verdict"] == "fine"
+        monkeypatch.setattr(SideDoor, "counters", counters)
+        monkeypatch.setattr(SideDoor, "times", times)
+        rows = found(stage)
+    assert rows["old-protocol clients"]["verdict"] == "notice"
+    assert "3 late copies refused" in rows["old-protocol clients"]["found"]
+    assert rows["disk"]["verdict"] != "fine"
+    assert "p99 of a sync 400.0 ms" in rows["disk"]["found"]

@@ -1,11 +1,31 @@
 """`oncelog explain`, and lag in records: with evidence where the broker has it."""
 
+import re
+from dataclasses import replace
+
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from oncelog.cli.main import main
+from oncelog.client.address import parse_bootstrap
+from oncelog.client.cluster import Cluster
+from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
-from oncelog.inspect.explain import error_named
+from oncelog.inspect import ask
+from oncelog.inspect.explain import error_named, known
+from oncelog.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from oncelog.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from oncelog.record.batch import NewRecord, build_batch
 from tests.inspect.stage import Stage
 
 
@@ -39,11 +59,75 @@ def test_fenced_by_a_new_instance_is_named_with_who_did_it(stage: Stage) -> None
     if stage.is_oncelog:
         assert found["new instance"][0] == "confirmed"
         assert "successor at 127.0.0.1:" in found["new instance"][1]
+        assert re.search(r", \d+ s ago, to epoch 1$", found["new instance"][1])
         assert found["timeout"][0] == "excluded"
         assert found["admin"][0] == "excluded"
     else:
         assert {each[0] for each in found.values()} == {"possible"}
         assert "needs oncelog broker" in found["new instance"][1]
+
+
+def test_a_refusal_is_found_by_the_name_that_the_client_gives_it(stage: Stage) -> None:
+    """An old version of EndTxn is told that its epoch is invalid, and librdkafka says fenced: the request is the evidence."""
+    stage.run("topics", "new", "called-out")
+    with stage.producer("called-1", client_id="old") as producer:
+        producer.produce("called-out", b"x")
+        producer.flush(10)
+        with stage.producer("called-1", client_id="successor"):
+            with pytest.raises(KafkaException):
+                producer.commit_transaction(20)
+            found = causes(stage, "_FENCED", "called-1")
+    if stage.is_oncelog:
+        assert found["new instance"][0] == "confirmed"
+        assert found["old epoch"][0] == "excluded", found
+        assert "EndTxn commit with epoch 0, 0 s ago by old at 127.0.0.1:" in found["old epoch"][1]
+
+
+def test_a_gap_in_sequences_and_an_id_that_is_ending_are_found(stage: Stage) -> None:
+    stage.run("topics", "new", "gap-out", "--partitions", "1")
+    (address,) = parse_bootstrap(stage.bootstrap)
+    with Connection(address, client_id="hasty") as door:
+        init = InitProducerIdRequest(transactional_id="gap-1", transaction_timeout_ms=60_000)
+        given = door.send(init, InitProducerIdResponse, 4)
+        one = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="gap-1",
+            v3_and_below_producer_id=given.producer_id,
+            v3_and_below_producer_epoch=given.producer_epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name="gap-out", partitions=[0])],
+        )
+        door.send(one, AddPartitionsToTxnResponse, 3)
+        for sequence, wanted in ((0, ErrorCode.NONE), (7, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)):
+            batch = build_batch(
+                [NewRecord(None, b"x", 1, [])],
+                producer_id=given.producer_id,
+                producer_epoch=given.producer_epoch,
+                base_sequence=sequence,
+                transactional=True,
+            )
+            topic = TopicProduceData(
+                name="gap-out", partition_data=[PartitionProduceData(index=0, records=batch)]
+            )
+            asked = ProduceRequest(transactional_id="gap-1", acks=-1, timeout_ms=10_000, topic_data=[topic])
+            (told,) = door.send(asked, ProduceResponse, 9).responses
+            assert told.partition_responses[0].error_code == wanted
+    verdict, evidence = causes(stage, "OUT_OF_ORDER_SEQUENCE_NUMBER", "gap-1")["gap in sequences"]
+    if stage.is_oncelog:
+        assert verdict == "confirmed"
+        assert "gap-out-0 sequence 7" in evidence
+    else:
+        assert verdict == "possible"
+    assert causes(stage, "CONCURRENT_TRANSACTIONS", "gap-1")["ending"] == (
+        "possible",
+        "its state is Ongoing now",
+    )
+    assert stage.run("txn", "abort", "gap-1", "--yes").code == 0
+
+
+def test_every_cause_says_what_to_do(stage: Stage) -> None:
+    for error in known():
+        found = stage.json("explain", error)["causes"]
+        assert found, error
+        assert all(each["do"] and each["text"] for each in found), error
 
 
 def test_timed_out_is_told_from_fenced(stage: Stage) -> None:
@@ -126,3 +210,20 @@ def test_an_abort_by_an_administrator_is_told_from_a_new_instance(stage: Stage) 
         assert found["new instance"][0] == "excluded"
     else:
         assert found["admin"][0] == "possible"
+
+
+@pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort"])
+def test_an_id_whose_markers_are_being_written_is_ending(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """For a moment only: here the coordinator's answer is changed."""
+    real = ask.describe_transaction
+
+    def ending(cluster: Cluster, name: str) -> ask.Described | None:
+        found = real(cluster, name)
+        return None if found is None else replace(found, state=state)
+
+    with stage.producer("ending-1"):
+        monkeypatch.setattr(ask, "describe_transaction", ending)
+        found = causes(stage, "CONCURRENT_TRANSACTIONS", "ending-1")
+    assert found["ending"] == ("confirmed", f"its state is {state} now")

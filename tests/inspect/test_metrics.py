@@ -10,12 +10,14 @@ from confluent_kafka import Producer
 
 import oncelog
 from oncelog.client.admin import Admin
+from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
 from oncelog.client.transactional import TransactionalId
 from oncelog.errors import ErrorCode
-from oncelog.inspect import counted
+from oncelog.inspect import counted, views
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.exposition import Family, exposition
+from oncelog.inspect.lag import COUNTED_EACH_SECOND
 from oncelog.inspect.metrics import collect
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -132,6 +134,128 @@ def test_values_are_those_of_the_cluster(place: tuple[str, str]) -> None:
         assert wanted - once - (set() if kind == "oncelog" else ours) <= {name for name, _ in found}
 
 
+# Every name that the three families and our own promise; of the JMX exporter's those that a broker of one replica has.
+NAMES = """
+kafka_brokers kafka_topic_partitions kafka_topic_partition_current_offset kafka_topic_partition_oldest_offset
+kafka_consumergroup_current_offset kafka_consumergroup_lag kafka_consumergroup_lag_sum kafka_consumergroup_members
+kafka_consumergroup_group_lag kafka_consumergroup_group_lag_seconds kafka_consumergroup_group_max_lag
+kafka_partition_latest_offset kafka_partition_earliest_offset
+kafka_log_log_logendoffset kafka_log_log_logstartoffset kafka_log_log_size
+kafka_server_replicamanager_partitioncount kafka_server_replicamanager_leadercount
+kafka_server_replicamanager_underreplicatedpartitions kafka_server_replicamanager_partitionswithlatetransactionscount
+kafka_cluster_partition_laststableoffsetlag
+kafka_server_transaction_coordinator_metrics_transactional_id_count
+kafka_server_transaction_coordinator_metrics_active_transaction_total_time_max
+oncelog_txn_open oncelog_lso_pinned_seconds oncelog_lso_hidden_records oncelog_group_lag_records
+""".split()
+OF_THE_BROKER = """
+kafka_server_brokertopicmetrics_messagesinpersec kafka_server_brokertopicmetrics_bytesinpersec
+kafka_server_brokertopicmetrics_bytesoutpersec kafka_server_brokertopicmetrics_totalproducerequestspersec
+kafka_server_brokertopicmetrics_totalfetchrequestspersec
+kafka_network_requestmetrics_requestspersec kafka_network_requestmetrics_totaltimems
+kafka_network_requestmetrics_localtimems kafka_network_requestmetrics_errorspersec
+kafka_server_replicamanager_produceridcount
+kafka_server_transaction_coordinator_metrics_partition_load_time_max
+kafka_server_transaction_coordinator_metrics_partition_load_time_avg
+kafka_server_transaction_coordinator_metrics_transaction_timeout_count
+kafka_server_transaction_coordinator_metrics_transaction_state_error_count
+kafka_server_transaction_coordinator_metrics_prepare_commit_to_complete_commit_latency
+kafka_server_addpartitionstotxnmanager_verificationfailurerate
+kafka_server_addpartitionstotxnmanager_verificationtimems
+oncelog_txn_seconds oncelog_txn_phase_seconds oncelog_fenced_total oncelog_duplicate_batches_total
+oncelog_out_of_order_total oncelog_aborted_bytes_total oncelog_rpc_seconds oncelog_fsync_seconds
+""".split()
+
+
+def test_every_name_is_there(place: tuple[str, str]) -> None:
+    """While a transaction is open and a group is behind; on Apache Kafka those that are known over the wire."""
+    kind, bootstrap = place
+    with Cluster(bootstrap) as cluster:
+        for topic in ("named", "ended"):
+            Admin(cluster).create_topic(topic, partitions=1)
+        ended = transactional(bootstrap, "named-0")  # what is timed at its end has a name only after one
+        ended.begin_transaction()
+        ended.produce("ended", b"w")
+        ended.commit_transaction(20)
+        opened = transactional(bootstrap, "named-1")
+        opened.begin_transaction()
+        opened.produce("named", b"x")
+        opened.flush(10)
+        Admin(cluster).commit_offsets("named-group", {TopicPartition("named", 0): 0})
+        text = exposition(collect(cluster, SideDoor(cluster), now_ms=time.time_ns() // 1_000_000))
+        opened.abort_transaction(20)
+    typed = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+    wanted = {*NAMES, *(OF_THE_BROKER if kind == "oncelog" else ())}
+    assert wanted - {"kafka_network_requestmetrics_errorspersec"} <= set(
+        typed
+    )  # of errors there may be none yet
+    found = samples(text)
+    where = 'topic="named",partition="0"'
+    assert 0 <= found["oncelog_lso_pinned_seconds", f'{where},kind="long"'] < 30
+    assert 0 <= found["kafka_consumergroup_group_lag_seconds", f'group="named-group",{where}'] < 30
+    assert found["kafka_consumergroup_lag_sum", 'consumergroup="named-group",topic="named"'] == 1
+    assert found["kafka_consumergroup_group_max_lag", 'group="named-group"'] == 1
+    assert found["kafka_consumergroup_members", 'consumergroup="named-group"'] == 0
+    assert found["kafka_partition_earliest_offset", where] == 0
+    assert found["kafka_server_replicamanager_underreplicatedpartitions", ""] == 0
+    assert found["kafka_server_replicamanager_partitionswithlatetransactionscount", ""] == 0
+    assert found["kafka_server_transaction_coordinator_metrics_transactional_id_count", ""] >= 1
+    oldest = found["kafka_server_transaction_coordinator_metrics_active_transaction_total_time_max", ""]
+    assert 0 <= oldest < 30_000
+    if kind == "oncelog":
+        assert {typed[name] for name in ("oncelog_txn_seconds", "oncelog_rpc_seconds")} == {"histogram"}
+        assert ("kafka_network_requestmetrics_localtimems", 'request="Fetch",quantile="0.5"') not in found
+        phases = {labels for name, labels in found if name == "oncelog_txn_phase_seconds_count"}
+        assert phases == {f'phase="{each}"' for each in ("prepare", "markers", "complete")}
+
+
+def test_the_bytes_of_aborted_transactions_are_counted_and_no_others() -> None:
+    where = TopicPartition("metered", 0)
+    aborted = 0
+    with oncelog.Broker() as broker, Cluster(broker.bootstrap) as cluster:
+        broker.topic(where.topic)
+        own = TransactionalId(cluster, "metered-1")
+        producer = own.init()
+        for size, commit in ((100, True), (200, False), (300, True), (400, False)):
+            batch = build_batch(
+                [NewRecord(None, b"x" * size, 1)],
+                producer_id=producer.id,
+                producer_epoch=producer.epoch,
+                base_sequence=0,
+                transactional=True,
+            )
+            with BatchWriter(cluster, own.name, producer, protocol=own.protocol) as writer:
+                writer.write(where, batch)
+                writer.flush()
+            producer = own.end(producer, commit=commit)
+            aborted += 0 if commit else len(batch)
+            found = samples(exposition(collect(cluster, SideDoor(cluster), now_ms=2**41)))
+            assert found["oncelog_aborted_bytes_total", ""] == aborted
+
+
+def test_much_that_is_hidden_is_not_read_to_be_counted_again_and_again() -> None:
+    """Once for `txn stuck`, which was asked; the page and Prometheus ask every few seconds and are told the offsets."""
+    where = TopicPartition("metered", 0)
+    with oncelog.Broker() as broker, Cluster(broker.bootstrap) as cluster:
+        broker.topic(where.topic)
+        door = SideDoor(cluster)
+        holder = transactional(broker.bootstrap, "holder")
+        holder.begin_transaction()
+        holder.produce(where.topic, b"held")
+        holder.flush(10)
+        behind = transactional(broker.bootstrap, "behind")
+        behind.begin_transaction()
+        for _ in range(COUNTED_EACH_SECOND):
+            behind.produce(where.topic, b"x")
+        behind.commit_transaction(30)
+        offsets = 1 + COUNTED_EACH_SECOND + 1  # and a marker
+        (once,) = views.pins(cluster, door, now_ms=2**41)
+        assert (once.hidden_offsets, once.hidden_records) == (offsets, offsets - 1)
+        found = samples(exposition(collect(cluster, door, now_ms=2**41)))
+        assert found["oncelog_lso_hidden_records", 'topic="metered",partition="0"'] == offsets
+        holder.abort_transaction(20)
+
+
 def test_every_counter_that_is_used_exists_in_the_broker() -> None:
     """A broker that did everything once: each name of the tables, and each rate, is one that it counts."""
     with oncelog.Broker(virtual_clock=True, settings={"recovery.ongoing": "abort"}) as broker:
@@ -173,6 +297,10 @@ def test_every_counter_that_is_used_exists_in_the_broker() -> None:
     assert found["kafka_network_requestmetrics_requestspersec", 'request="EndTxn"'] >= 2
     assert 0 < found["kafka_network_requestmetrics_totaltimems", 'request="EndTxn",quantile="0.5"'] < 60_000
     assert len({name for name, _ in found}) > 60
+    sent = found["kafka_server_brokertopicmetrics_bytesoutpersec", ""]
+    assert sent == 0  # nobody fetched a record
+    assert found["kafka_server_brokertopicmetrics_messagesinpersec", ""] >= 3
+    assert found["kafka_network_requestmetrics_localtimems", 'request="EndTxn",quantile="0.5"'] > 0
 
 
 def live_through_everything(broker: oncelog.Broker) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import Queue
@@ -15,12 +16,17 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from oncelog.cli.main import main
+from oncelog.inspect import otel
 from oncelog.inspect.events import Event
-from oncelog.inspect.otel import own
+from oncelog.inspect.otel import Traced, own
+from oncelog.inspect.replay import Replayed, StateRecord
 from tests.clients import transactional
 from tests.conformance import targets
 from tests.inspect.stage import Stage
 from tests.toolchains import ROOT
+
+CALLER = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
+REQUESTS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "Produce", "TxnOffsetCommit", "EndTxn")
 
 
 class Collector(ThreadingHTTPServer):
@@ -28,6 +34,7 @@ class Collector(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.got: Queue[tuple[str, Any]] = Queue()
+        self.types: set[str] = set()
         self.status = 200
         super().__init__(("127.0.0.1", 0), _Takes)
 
@@ -40,6 +47,7 @@ class _Takes(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         assert isinstance(self.server, Collector)
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.types.add(self.headers["Content-Type"])
         if self.server.status == 200:
             self.server.got.put((self.path, json.loads(body)))
         self.send_response(self.server.status)
@@ -79,8 +87,14 @@ def test_a_transaction_is_a_trace(stage: Stage, collector: Collector) -> None:
     producer = transactional(stage.bootstrap, "span-1", {"client.id": "till-3"})
     for outcome in ("commit", "abort"):
         producer.begin_transaction()
-        for _ in range(4):
-            producer.produce("spans", b"x")
+        for number in range(4):
+            given = (
+                b"00-%b-%b-01" % (CALLER[0].encode(), CALLER[1].encode()) if number else b"of another form"
+            )
+            headers: dict[str, str | bytes | None] = (
+                {"traceparent": given} if outcome == "commit" else {"other": given}
+            )
+            producer.produce("spans", b"x", headers=headers)
         producer.flush(10)
         offsets = [TopicPartition("spans", 0, 1)]
         producer.send_offsets_to_transaction(offsets, reader.consumer_group_metadata(), 20)
@@ -91,8 +105,16 @@ def test_a_transaction_is_a_trace(stage: Stage, collector: Collector) -> None:
     assert stage.json("txn", "export", "--otlp", collector.url, "--match", "span-*") == [{"exported": 2}]
     path, body = collector.got.get(timeout=10)
     assert path == "/v1/traces"
+    assert collector.types == {"application/json"}
+    (resource,) = body["resourceSpans"]
+    assert attributes(resource["resource"])["service.name"] == "oncelog"
     both = traces(body)
     assert len(both) == 2
+    for span in (one for each in both.values() for one in each):
+        assert attributes(span)["messaging.system"] == "kafka"
+        assert span["kind"] == (2 if attributes(span).get("messaging.operation.name") in REQUESTS else 1)
+        assert abs(int(span["startTimeUnixNano"]) - time.time_ns()) < 120 * 10**9
+        assert "status" not in span  # nothing failed
     for spans, outcome in zip(both.values(), ("commit", "abort"), strict=True):
         root, *children = spans
         assert (root["name"], "parentSpanId" in root) == (f"transaction {outcome}", False)
@@ -100,6 +122,8 @@ def test_a_transaction_is_a_trace(stage: Stage, collector: Collector) -> None:
         assert len({each["spanId"] for each in spans}) == len(spans)
         assert all(len(each["traceId"]) == 32 and len(each["spanId"]) == 16 for each in spans)
         assert attributes(root)["oncelog.transactional_id"] == "span-1"
+        links = [{"traceId": CALLER[0], "spanId": CALLER[1]}] if outcome == "commit" else None
+        assert root.get("links") == links  # each caller once
         states = [each["name"] for each in root["events"]]
         assert states[0] == "Ongoing"
         assert states[-1] == f"Complete{outcome.capitalize()}"
@@ -122,6 +146,27 @@ def test_a_transaction_is_a_trace(stage: Stage, collector: Collector) -> None:
             assert attributes(offsets_of)["messaging.consumer.group.name"] == "span-group"
     stage.run("txn", "export", "--otlp", collector.url, "--match", "span-*")
     assert list(traces(collector.got.get(timeout=10)[1])) == list(both)  # sent again, the same traces
+
+
+def test_a_refused_request_is_an_error_of_its_span() -> None:
+    state = StateRecord(9, 5, "Ongoing", 7, 3, 60_000, (), 5, 2)
+    done = StateRecord(10, 8, "CompleteAbort", 7, 3, 60_000, (), 5, 2)
+    found = Replayed("a", 1, 7, 3, 5, 8, "abort", (), (state, done))
+    refused = Event(6_000, "rpc", "a", "Produce", took_us=200, error="OUT_OF_ORDER_SEQUENCE_NUMBER")
+    fine = Event(7_000, "rpc", "a", "EndTxn", took_us=900)
+    marker = Event(7_800, "marker", "a", "ABORT")
+    root, first, second, third = otel.spans(Traced(found, (refused, fine, marker)))
+    assert first["status"] == {"code": 2, "message": "OUT_OF_ORDER_SEQUENCE_NUMBER"}
+    assert attributes(first)["error.type"] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert "status" not in root | second | third
+    assert (first["startTimeUnixNano"], first["endTimeUnixNano"]) == ("6000000", "6200000")
+    assert (root["startTimeUnixNano"], root["endTimeUnixNano"]) == ("5000000", "8000000")
+    assert [each["name"] for each in (root, first, second, third)] == [
+        "transaction abort",
+        "Produce",
+        "EndTxn",
+        "ABORT marker",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
@@ -168,6 +170,49 @@ def test_refused_and_timed_out_have_codes_of_their_own(stage: Stage) -> None:
     refused = stage.run("topics", "describe", "nobodys", "--json")
     assert (refused.code, refused.json["error"]["name"]) == (4, "UNKNOWN_TOPIC_OR_PARTITION")
     assert stage.run("consume", "shown", "--idle-timeout", "0.2").code == 5
+
+
+def test_watch_says_what_it_has_before_it_waits(place: tuple[str, str, Producer]) -> None:
+    words = ["txn", "ls", "--watch", "1h", "-o", "jsonl", "--bootstrap", place[1]]
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "oncelog.cli.main", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": ""},
+    )
+    assert watching.stdout is not None
+    began = time.monotonic()
+    limit = threading.Timer(30, watching.kill)
+    limit.start()
+    assert json.loads(watching.stdout.readline() or "null") is not None, "nothing came"
+    limit.cancel()
+    assert time.monotonic() - began < 30
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(20) == 130
+    watching.stdout.close()
+
+
+def test_watch_draws_over_what_it_drew(place: tuple[str, str, Producer]) -> None:
+    """On a terminal, here one that Python makes."""
+    leader, follower = os.openpty()
+    words = ["txn", "ls", "--watch", "0.1", "--bootstrap", place[1]]
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "oncelog.cli.main", *words],
+        stdout=follower,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"},
+    )
+    os.close(follower)
+    shown = b""
+    while shown.count(b"TRANSACTIONAL_ID") < 3:
+        shown += os.read(leader, 4096)
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(20) == 130
+    os.close(leader)
+    first, *screens = shown.split(b"\x1b[2J\x1b[H")
+    assert first == b""
+    assert all(each.count(b"TRANSACTIONAL_ID") <= 1 for each in screens)
+    assert b"\x1b" not in b"".join(screens)
 
 
 def test_watch_repeats_until_an_interrupt(place: tuple[str, str, Producer]) -> None:

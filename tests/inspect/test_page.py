@@ -18,9 +18,10 @@ from urllib.parse import quote
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 import oncelog
+from oncelog.cli.main import main
 from oncelog.client.admin import Admin, CommittedOffset
 from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.transactional import TransactionalId
@@ -29,6 +30,7 @@ from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, In
 from oncelog.spark.sink_plan import Marker
 from tests.clients import transactional
 from tests.conformance import targets
+from tests.inspect.stage import hang
 from tests.toolchains import ROOT, Missing, leave_out, program
 
 EVIL = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
@@ -86,17 +88,63 @@ def served(bootstrap: str, *words: str) -> Generator[Site]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     results = tmp_path_factory.mktemp("results")
     (results / "evil.json").write_text(json.dumps({"table": [{"side": EVIL, "txn/s": 1}]}))
-    settings = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}
+    settings = {
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 100,
+        "transaction.partition.verification.enable": "false",  # lets a client make a hanging transaction
+    }
     with oncelog.Broker(settings=settings) as broker:
         broker.topic("refunds-emitted", partitions=2)
         with served(broker.bootstrap, "--results", str(results)) as running:
             yield running
 
 
-def soon() -> float:
-    """2 seconds, as promised; longer on a machine that has much else to do."""
-    busy = os.getloadavg()[0] / (os.cpu_count() or 1)
-    return 2_000 * max(1.0, busy)
+expect.set_options(
+    timeout=30_000
+)  # a machine that has much else to do; what is promised is measured by Watch
+
+
+class Watch:
+    """Seconds since it was made, less those in which anybody waited for a core: then it is the machine that is late, not the page."""
+
+    def __init__(self) -> None:
+        self._began, self._stalled = time.monotonic(), self._stalls()
+
+    def seconds(self) -> float:
+        return time.monotonic() - self._began - (self._stalls() - self._stalled)
+
+    @staticmethod
+    def _stalls() -> float:
+        try:
+            some = Path("/proc/pressure/cpu").read_text(encoding="ascii").splitlines()[0]
+        except OSError:
+            return 0.0
+        return int(some.rpartition("total=")[2]) / 1e6
+
+    def shows(self, wanted: Locator, within: float = 2.0) -> None:
+        """It appears, within the 2 seconds that are promised."""
+        expect(wanted).to_be_visible()
+        assert self.seconds() < within
+
+
+def follow(page: Page, link: Locator) -> None:
+    """Clicks, and waits for the page behind it: until then the old one would answer."""
+    with page.expect_navigation():
+        link.click()
+
+
+def rows_of(table: Locator) -> list[list[str]]:
+    """The cells of rows, all of one moment."""
+    found: list[list[str]] = table.evaluate_all(
+        "all => all.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
+    )
+    return found
+
+
+def renewed(page: Page) -> None:
+    """Waits until the page was put in place anew."""
+    page.evaluate("document.activeElement.blur()")  # or it waits for who reads there
+    page.evaluate("document.querySelector('h1').textContent = 'old'")
+    expect(page.locator("h1")).not_to_have_text("old")
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +176,11 @@ def page(browser: Any) -> Iterator[Page]:
 
 
 def producer(
-    site: Site, transactional_id: str, client_id: str = "till", timeout_ms: int = 60_000
+    site: Site,
+    transactional_id: str,
+    client_id: str = "till",
+    timeout_ms: int = 60_000,
+    topic: str = "refunds-emitted",
 ) -> Producer:
     made = Producer(
         {
@@ -141,7 +193,7 @@ def producer(
     )
     made.init_transactions(20)
     made.begin_transaction()
-    made.produce("refunds-emitted", b"refund", partition=0)
+    made.produce(topic, b"refund", partition=0)
     made.flush(10)
     return made
 
@@ -150,24 +202,27 @@ def test_a_stuck_transaction_appears_within_2_seconds_and_leaves_when_it_ends(si
     page.goto(site.url)
     expect(page.get_by_text("No transaction is open.")).to_be_visible()
     stuck = producer(site, "stuck-1", "till-7")
-    expect(page.get_by_role("link", name="stuck-1").first).to_be_visible(timeout=soon())
+    watch = Watch()
+    watch.shows(page.get_by_role("link", name="stuck-1").first)
     expect(page.get_by_text("till-7 at 127.0.0.1:")).to_be_visible()
     expect(page.locator(".kind.long")).to_be_visible()
     stuck.commit_transaction(20)
-    expect(page.get_by_text("No partition is held")).to_be_visible(timeout=3_000)
+    watch = Watch()
+    watch.shows(page.get_by_text("No partition is held"))
 
 
 def test_a_timed_out_transaction_appears_within_2_seconds(site: Site, page: Page) -> None:
-    late = producer(site, "late-1", timeout_ms=1000)
     page.goto(site.url + "txn/late-1")
+    late = producer(site, "late-1", timeout_ms=5000)  # so long that it is seen open by a slow machine too
     expect(page.locator("span.state.Ongoing").first).to_be_visible()
-    while json.loads(ask(site, "GET", "/api/txn/late-1")[1])["state"] == "Ongoing":
-        pass  # the coordinator has not noticed yet
-    expect(page.locator("span.state.CompleteAbort").first).to_be_visible(timeout=soon())
-    expect(page.get_by_text("timeout, to epoch")).to_be_visible(timeout=soon())
+    while json.loads(ask(site, "GET", "/api/txn/late-1")[1])["state"] != "CompleteAbort":
+        time.sleep(0.02)  # the coordinator has not noticed yet
+    watch = Watch()
+    watch.shows(page.locator("span.state.CompleteAbort").first)
+    watch.shows(page.get_by_text("timeout, to epoch"))
     with pytest.raises(KafkaException):
         late.commit_transaction(20)
-    expect(page.locator("g.box.rpc.refused").first).to_be_visible(timeout=soon())
+    Watch().shows(page.locator("g.box.rpc.refused").first)
 
 
 def test_a_zombie_appears_with_its_successor_within_2_seconds(site: Site, page: Page) -> None:
@@ -175,16 +230,51 @@ def test_a_zombie_appears_with_its_successor_within_2_seconds(site: Site, page: 
     page.goto(site.url + "txn/zombie-1")
     expect(page.get_by_text("new instance old at")).to_be_visible()
     newer = producer(site, "zombie-1", "successor")
-    expect(page.get_by_text("new instance successor at")).to_be_visible(timeout=soon())
+    Watch().shows(page.get_by_text("new instance successor at"))
     with pytest.raises(KafkaException):
         zombie.commit_transaction(20)
-    expect(page.locator("g.box.refused").first).to_be_visible(timeout=soon())
+    Watch().shows(page.locator("g.box.refused").first)
     refused = page.locator("details", has_text=re.compile("PRODUCER_FENCED|INVALID_PRODUCER_EPOCH")).first
     refused.locator("summary").click()
-    refused.get_by_text("why ").click()
+    follow(page, refused.get_by_text("why "))
     expect(page.locator("tr", has_text="new instance").locator(".verdict.confirmed")).to_be_visible()
     expect(page.get_by_text("successor at 127.0.0.1:").first).to_be_visible()
     newer.abort_transaction(20)
+
+
+def cells(page: Page, heading: str) -> list[list[str]]:
+    """The rows of the table below a heading."""
+    return rows_of(page.locator(f"h2:text-is('{heading}') + .scroll tbody tr"))
+
+
+def test_the_history_of_an_id_tells_who_had_it_and_how_its_transactions_ended(site: Site, page: Page) -> None:
+    first = producer(site, "history-1", "first")
+    first.commit_transaction(20)
+    first.begin_transaction()
+    first.produce("refunds-emitted", b"never ended", partition=0)
+    first.flush(10)
+    second = producer(site, "history-1", "second")  # fences the first, whose transaction is aborted
+    page.goto(site.url + "txn/history-1")
+    follow(page, page.get_by_role("link", name="history", exact=True))
+    had = cells(page, "Who had the id, and why its epoch was bumped, newest first")
+    assert (had[-1][2], had[-1][3]) == ("new instance", "first")
+    assert (had[0][2], had[0][3]) == ("new instance", "second")
+    assert [int(each[1]) for each in had] == sorted((int(each[1]) for each in had), reverse=True)
+    assert all(each[4].startswith("127.0.0.1:") for each in had)
+    done = cells(page, "Transactions, newest first")
+    assert [(each[0], each[1], each[5]) for each in done] == [
+        ("3", "open", "refunds-emitted-0"),
+        ("2", "abort", "refunds-emitted-0"),
+        ("1", "commit", "refunds-emitted-0"),
+    ]
+    bars = page.locator("svg.bars rect").evaluate_all("all => all.map(each => each.getAttribute('class'))")
+    assert bars == ["bar commit", "bar abort", "bar open"]
+    assert [each[2] for each in cells(page, "States, newest first")][:2] == ["Ongoing", "Empty"]
+    second.abort_transaction(20)
+    expect(page.locator("svg.bars rect.abort")).to_have_count(2)  # it is live
+    follow(page, page.get_by_role("link", name="lanes", exact=True))
+    expect(page.locator("svg.lanes")).to_be_visible()
+    assert ask(site, "GET", "/history/nobody")[0] == 404
 
 
 def test_lanes_open_by_click_and_by_keyboard(site: Site, page: Page) -> None:
@@ -195,7 +285,11 @@ def test_lanes_open_by_click_and_by_keyboard(site: Site, page: Page) -> None:
     page.locator("g.box.commit").first.click()
     assert page.locator("details[open]").count() == 1
     boxes.first.focus()
+    page.evaluate("document.querySelector('h1').textContent = 'old'")
+    expect(page.locator("h1")).to_have_text("lanes-1")  # put in place anew: who walks along stays there
+    assert boxes.first.evaluate("each => each === document.activeElement")
     page.keyboard.press("ArrowRight")
+    assert boxes.nth(1).evaluate("each => each === document.activeElement")
     page.keyboard.press("Enter")
     assert page.locator("details[open]").count() == 2
     drawn = " ".join(page.locator("svg.lanes title").all_text_contents())
@@ -213,18 +307,82 @@ def test_lanes_open_by_click_and_by_keyboard(site: Site, page: Page) -> None:
     shown.locator("summary").click()
     expect(shown.get_by_text("request:")).to_be_visible()
     expect(shown.get_by_text("answer:")).to_be_visible()
+    asked, told = shown.locator("pre").all_inner_texts()  # every byte with its meaning
+    for field in (
+        "api key +26 \\(EndTxn\\)",
+        "client id +'till'",
+        "transactional id +'lanes-1'",
+        "committed +True",
+    ):
+        assert re.search(field, asked), asked
+    assert re.search("error code +0 \\(NONE\\)", told), told
+    watch = Watch()
+    renewed(page)
+    assert watch.seconds() < 2
+    assert page.locator("details[open]").count() >= 2  # and what was opened stays open
+
+
+def test_keys_change_screens(site: Site, page: Page) -> None:
+    page.goto(site.url + "now")
+    for key, heading in zip(
+        "1234567", "Now|Transactional ids|Topics|Groups|Spark queries|The cost|Learn".split("|"), strict=True
+    ):
+        # also from a screen to itself: a key that is pressed while a page is left is lost
+        with page.expect_navigation():
+            page.keyboard.press(key)
+        expect(page.locator("h1")).to_contain_text(heading)
 
 
 def test_a_partition_is_a_strip_with_its_bytes(site: Site, page: Page) -> None:
     opened = producer(site, "strip-1")
     page.goto(site.url + "partition/refunds-emitted/0")
     expect(page.locator("svg.strip rect.open").first).to_be_visible()
-    page.locator("td a").first.click()
+    follow(page, page.locator("td a").first)
     expect(page.get_by_text("base sequence")).to_be_visible()
     expect(page.get_by_text("(fits)")).to_be_visible()
     opened.abort_transaction(20)
     page.goto(site.url + "partition/refunds-emitted/0")
     expect(page.locator("svg.strip rect.aborted").first).to_be_visible()
+
+
+def test_what_holds_a_partition_is_in_its_strip_however_much_is_behind_it(site: Site, page: Page) -> None:
+    with Cluster(site.bootstrap) as cluster:
+        Admin(cluster).create_topic("behind", partitions=1)
+    done = producer(site, "before-it", topic="behind")
+    done.commit_transaction(20)
+    opened = producer(site, "holds-it", topic="behind")
+    behind = producer(site, "behind-it", topic="behind")
+    for _ in range(2_999):
+        behind.produce("behind", b"x", partition=0)
+    behind.commit_transaction(20)
+    page.goto(site.url + "partition/behind/0")
+    expect(page.get_by_text("HW 3004")).to_be_visible()  # its marker is there
+    assert page.locator("svg.strip rect.open title").all_text_contents() == ["open 2-2"]
+    assert page.locator("svg.strip rect").last.get_attribute("class") == "fate open"  # over all others
+    assert page.locator("svg.strip text").all_text_contents() == ["LSO 2", "HW 3004"]
+    lso, high = (
+        float(each)
+        for each in page.locator("svg.strip .mark").evaluate_all(
+            "all => all.map(each => each.getAttribute('x1'))"
+        )
+    )
+    assert lso < 100 < 1000 < high
+    told = rows_of(page.locator("tbody tr"))
+    assert [(each[0], each[2], each[7], each[8]) for each in told][-3:] == [
+        ("2", "open", "no", "yes"),
+        ("1", "COMMIT", "no", "no"),
+        ("0", "committed", "yes", "yes"),
+    ]
+    assert {(each[2], each[7]) for each in told[:-3]} == {
+        ("COMMIT", "no"),
+        ("committed", "no"),
+    }  # it waits too
+    opened.abort_transaction(20)
+    page.goto(site.url + "partition/behind/0")
+    follow(page, page.get_by_role("link", name="older"))
+    expect(page.locator("svg.strip rect.aborted")).to_be_visible()
+    follow(page, page.get_by_role("link", name="newest"))
+    expect(page.locator("svg.strip rect.aborted")).to_have_count(0)
 
 
 def test_groups_show_lag_in_records_and_who_blocks_them(site: Site, page: Page) -> None:
@@ -237,6 +395,11 @@ def test_groups_show_lag_in_records_and_who_blocks_them(site: Site, page: Page) 
     page.goto(site.url + "groups")
     row = page.locator("tr", has_text="loader")
     expect(row.get_by_role("link", name="blocks-1")).to_be_visible()
+    by_hand = json.loads(ask(site, "GET", "/api/groups")[1])
+    (wanted,) = [each for each in by_hand if each["group"] == "loader"]
+    (shown,) = rows_of(row)
+    assert shown[3:6] == ["0", str(wanted["lag_offsets"]), str(wanted["lag_records"])]
+    assert wanted["lag_records"] < wanted["lag_offsets"]  # markers and aborted records are offsets too
     opened.abort_transaction(20)
 
 
@@ -257,8 +420,7 @@ def test_a_spark_query_shows_its_micro_batches(site: Site, page: Page) -> None:
     expect(shown.get_by_role("link", name="refunds-query")).to_be_visible()
     expect(shown.get_by_text("1 / 1")).to_be_visible()
     expect(shown.get_by_text("refunds-emitted-1=60").first).to_be_visible()
-    rows = shown.locator("tbody tr")
-    told = [rows.nth(at).locator("td").all_inner_texts() for at in range(2)]
+    told = rows_of(shown.locator("tbody tr"))
     assert [(each[0], each[1], each[2], each[-1]) for each in told] == [
         ("7", "2", "abort", "refunds-emitted-1=70"),
         ("6", "1", "commit", "refunds-emitted-1=60"),
@@ -291,6 +453,18 @@ def test_the_cost_is_shown_and_measured_again(page: Page, tmp_path: Path) -> Non
         assert float(rows.first.locator("td").nth(1).inner_text().replace(",", "")) > 0
 
 
+def test_the_cost_is_shown_without_a_checkout_too(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was measured for the release comes with it."""
+    monkeypatch.chdir(tmp_path)
+    with oncelog.Broker() as broker, served(broker.bootstrap) as site:
+        page.goto(site.url + "cost")
+        assert page.locator("main h2").first.inner_text() == "eos"
+        assert page.locator("tbody tr").count() > 10
+        assert "cores: " in page.locator("main").inner_text()
+
+
 def test_strings_of_others_are_shown_on_every_screen_and_not_run(site: Site, page: Page) -> None:
     """In transactional id, client id, key, value, header, group, metadata of offsets, and a file of results."""
     opened = producer(site, EVIL, EVIL[:200])
@@ -308,6 +482,7 @@ def test_strings_of_others_are_shown_on_every_screen_and_not_run(site: Site, pag
         "txn pattern": f"txn?match={name}",
         "one id": f"txn/{name}",
         "one id, more": f"txn/{name}?last=10",
+        "history": f"history/{name}",
         "groups": "groups",
         "spark": "spark",
         "cost": "cost",
@@ -319,21 +494,19 @@ def test_strings_of_others_are_shown_on_every_screen_and_not_run(site: Site, pag
     without = {"topics": "topics", "learn": "learn", "partition": "partition/refunds-emitted/0"}
     for screen, path in (with_it | without).items():
         page.goto(site.url + path)
-        if page.locator(
-            "main[data-live]"
-        ).count():  # what the script puts in place at a tick is looked at too
-            page.wait_for_event("response", lambda each: each.request.headers.get("x-fragment") == "1")
+        if page.locator("main[data-live]").count():
+            renewed(page)  # what the script puts in place is looked at too
         assert page.title() != "broken", screen
         assert page.locator("img").count() == 0, screen
         assert page.locator("script").count() == 1, screen  # our own
         shown = page.locator("body").inner_text()
         assert ("onerror=" in shown) is (screen in with_it), screen
     page.goto(site.url + "partition/refunds-emitted/0")
-    page.locator("td a").first.click()  # the newest batch, with key, value and header
+    follow(page, page.locator("td a").first)  # the newest batch, with key, value and header
     bytes_shown = page.locator("main").inner_text()
     assert bytes_shown.count("onerror=") >= 4  # the name of the header too
     page.goto(site.url + "now")
-    page.get_by_role("link", name=EVIL).first.click()
+    follow(page, page.get_by_role("link", name=EVIL).first)
     expect(page.get_by_role("heading", name=EVIL)).to_be_visible()
     page.locator("g.box").first.click()  # a request with the id in its bytes
     assert page.title() != "broken"
@@ -343,17 +516,53 @@ def test_strings_of_others_are_shown_on_every_screen_and_not_run(site: Site, pag
 def test_abort_asks_says_what_vanishes_and_wants_the_token(site: Site, page: Page) -> None:
     stuck = producer(site, "abort-me")
     page.goto(site.url)
-    page.locator("tr", has_text="abort-me").get_by_text("abort…").first.click()
+    follow(page, page.locator("tr", has_text="abort-me").get_by_text("abort…").first)
     expect(page.get_by_text("become invisible for ever")).to_be_visible()
+    expect(page.get_by_text("the transaction of abort-me, producer")).to_be_visible()
+    (where,) = page.locator("tbody tr").all()
+    partition, begin, end, count = where.locator("td").all_inner_texts()
+    assert partition == "refunds-emitted-0"
+    assert int(count) == int(end) - int(begin) == 1
     page.locator("input[name=token]").fill("guessed")
     page.get_by_role("button", name="Abort it").click()
     expect(page.get_by_text("Wanted the token")).to_be_visible()
     page.goto(site.url + "abort?tid=abort-me")
     page.locator("input[name=token]").fill(site.token)
     page.get_by_role("button", name="Abort it").click()
-    expect(page.locator("span.state").first).not_to_have_text("Ongoing")
+    expect(page.locator("span.state").first).to_have_text(re.compile("^(Empty|CompleteAbort)$"))
     with pytest.raises(KafkaException):
         stuck.commit_transaction(20)
+
+
+def test_a_hanging_transaction_is_aborted_from_the_page_too(site: Site, page: Page) -> None:
+    with Cluster(site.bootstrap) as cluster:
+        Admin(cluster).create_topic("hung", partitions=1)
+    hang(site.bootstrap, "hung")
+    page.goto(site.url)
+    row = page.locator("tr", has_text="hung-0")
+    expect(row.locator(".kind.hanging")).to_be_visible()
+    follow(page, row.get_by_text("abort…"))
+    expect(page.get_by_text("a transaction without an owner")).to_be_visible()
+    page.locator("input[name=token]").fill(site.token)
+    page.get_by_role("button", name="Abort it").click()
+    expect(page.get_by_text("Who holds readers back")).to_be_visible()
+    expect(page.locator("tr", has_text="hung-0")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", ["a/../b?c=d#e%41&f", "..", "two\nlines\u202etxt"])
+def test_a_link_leads_to_its_id_whatever_is_in_the_name(site: Site, page: Page, name: str) -> None:
+    odd = producer(site, name)
+    page.goto(site.url)
+    shown = page.locator("h2:text-is('Open transactions, oldest first') + .scroll a").first
+    assert not set(shown.inner_text()) & set("\n\u202e")
+    follow(page, shown)
+    expect(page.get_by_text("times out in")).to_be_visible()
+    follow(page, page.get_by_role("link", name="history", exact=True))
+    expect(page.get_by_text("half of them took up to")).to_be_visible()
+    page.go_back()
+    follow(page, page.get_by_text("abort…"))
+    expect(page.get_by_text("become invisible for ever")).to_be_visible()
+    odd.abort_transaction(20)
 
 
 @pytest.mark.parametrize(
@@ -368,7 +577,7 @@ def test_abort_asks_says_what_vanishes_and_wants_the_token(site: Site, page: Pag
 def test_learn_plays_the_seeds_stories(site: Site, page: Page, title: str, said: str) -> None:
     page.goto(site.url + "learn")
     page.get_by_role("button", name=title, exact=True).click()
-    expect(page.get_by_text(said).first).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(said).first).to_be_visible(timeout=60_000)
     expect(page.locator("svg.lanes")).to_be_visible()
 
 
@@ -402,31 +611,113 @@ def ask(site: Site, method: str, path: str, body: str = "", **headers: str) -> t
 
 def test_another_host_name_is_refused(site: Site) -> None:
     assert ask(site, "GET", "/healthz")[0] == 200
-    assert ask(site, "GET", "/now", Host="evil.example:80")[0] == 421
+    assert ask(site, "GET", "/healthz", Host=f"localhost:{site.port}")[0] == 200
+    for host in (
+        "evil.example:80",
+        f"evil.example:{site.port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        f"127.0.0.2:{site.port}",
+    ):
+        for path in ("/now", "/api/now", "/metrics", "/events", "/static/oncelog.js", "/healthz"):
+            assert ask(site, "GET", path, Host=host)[0] == 421, (host, path)
 
 
 def test_changes_from_another_origin_or_without_a_token_are_refused(site: Site) -> None:
     stuck = producer(site, "kept-1")
     form = f"tid=kept-1&token={site.token}"
     assert ask(site, "POST", "/abort", form, Origin="http://evil.example")[0] == 403
-    assert ask(site, "POST", "/abort", form, Sec_Fetch_Site="cross-site")[0] == 403
+    for origin in ("http://evil.example", "null", f"https://127.0.0.1:{site.port}", "http://127.0.0.1:1"):
+        assert ask(site, "POST", "/abort", form, Origin=origin)[0] == 403, origin
+    for site_of in ("cross-site", "same-site", "none"):
+        assert ask(site, "POST", "/abort", form, Sec_Fetch_Site=site_of)[0] == 403, site_of
+    for path in ("/learn", "/cost"):  # they cost time, not data: another page may not start them either
+        assert ask(site, "POST", path, "story=zombie", Origin="http://evil.example")[0] == 403
     assert ask(site, "POST", "/abort", "tid=kept-1")[0] == 403
     assert ask(site, "POST", "/abort", "tid=kept-1&token=wrong")[0] == 403
     assert ask(site, "GET", f"/abort?{form}")[0] == 200  # asks only
+    assert json.loads(ask(site, "GET", "/api/txn/kept-1")[1])["state"] == "Ongoing"
     stuck.commit_transaction(20)
     assert ask(site, "POST", "/abort", form)[0] == 409  # nothing left to abort
+    assert ask(site, "POST", "/abort", form + "&x=" + "x" * 20_000)[0] == 413
+    assert ask(site, "POST", "/learn", "story=nobodys")[0] == 400
 
 
-def test_headers_allow_nothing_but_our_own(site: Site) -> None:
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/now", 200, "text/html; charset=utf-8"),
+        ("/txn/nobody", 404, "text/html; charset=utf-8"),
+        ("/nowhere", 404, "text/plain; charset=utf-8"),
+        ("/api/now", 200, "application/json"),
+        ("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8"),
+        ("/static/oncelog.js", 200, "text/javascript; charset=utf-8"),
+        ("/events", 200, "text/event-stream; charset=utf-8"),
+        ("/now?host=evil", 421, "text/plain; charset=utf-8"),
+    ],
+)
+def test_headers_allow_nothing_but_our_own(site: Site, path: str, status: int, kind: str) -> None:
     door = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
-    door.request("GET", "/now")
+    door.request("GET", path, headers={"Host": "evil.example"} if "evil" in path else {})
     answer = door.getresponse()
-    answer.read()
-    policy = answer.headers["Content-Security-Policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert (answer.status, answer.headers["Content-Type"]) == (status, kind)
+    assert {name: answer.headers[name] for name in HEADERS} == HEADERS
     door.close()
+
+
+def test_ticks_are_numbered_and_go_on_where_they_were_left(site: Site) -> None:
+    door = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
+    door.request("GET", "/events", headers={"Last-Event-ID": "41"})
+    answer = door.getresponse()
+    watch, began = Watch(), time.monotonic()
+    lines = [answer.readline().decode().rstrip("\n") for _ in range(8)]
+    assert lines == [
+        *("id: 42", "event: tick", 'data: {"number": 42}', ""),
+        *("id: 43", "event: tick", 'data: {"number": 43}', ""),
+    ]
+    assert time.monotonic() - began > 0.5
+    assert watch.seconds() < 2
+    door.close()
+
+
+def test_rates_are_those_of_what_they_name(site: Site) -> None:
+    made = transactional(site.bootstrap, "rated-1")
+    ask(site, "GET", "/api/now")
+    time.sleep(0.6)  # the next ones count from here on
+    ask(site, "GET", "/api/now")
+    for _ in range(3):
+        made.begin_transaction()
+        for _ in range(4):
+            made.produce("refunds-emitted", b"x" * 100, partition=0)
+        made.commit_transaction(20)
+    time.sleep(0.6)
+    rates = json.loads(ask(site, "GET", "/api/now")[1])["rates"]
+    assert (rates["aborts"], rates["fenced"]) == (0, 0)
+    assert rates["bytes in"] > 12 * rates["records in"] > 12 * rates["commits"] > 0
+
+
+def test_metrics_are_scraped_over_http(site: Site) -> None:
+    opened = producer(site, "scraped-1")
+    status, text = ask(site, "GET", "/metrics")
+    assert status == 200
+    assert 'oncelog_lso_hidden_records{topic="refunds-emitted",partition="0"} 1\n' in text
+    assert "oncelog_txn_open 1\n" in text
+    assert "scraped-1" not in text
+    assert 'oncelog_txn_oldest_seconds{transactional_id="scraped-1"}' in ask(site, "GET", "/metrics?top=5")[1]
+    opened.abort_transaction(20)
 
 
 def test_json_is_the_same_value(site: Site) -> None:
@@ -446,12 +737,12 @@ def test_an_unknown_transactional_id_is_404_and_a_dead_broker_502(site: Site) ->
         assert status == 502
         assert "127.0.0.1" in text
         assert ask(gone, "GET", "/readyz")[0] == 503
+        assert ask(gone, "GET", "/metrics")[0] == 502
+        assert ask(gone, "GET", "/api/now")[0] == 502
         assert ask(gone, "GET", "/healthz")[0] == 200
 
 
 def test_other_addresses_need_a_token_and_then_everybody_does(site: Site) -> None:
-    from oncelog.cli.main import main
-
     words = ["ui", "--listen", "0.0.0.0:0", "--bootstrap", site.bootstrap]
     assert main(words) == 1
     process = subprocess.Popen(
@@ -467,12 +758,37 @@ def test_other_addresses_need_a_token_and_then_everybody_does(site: Site) -> Non
         host = f"0.0.0.0:{other.port}"
         assert ask(other, "GET", "/now", Host=host)[0] == 401
         assert ask(other, "GET", "/now?token=wrong", Host=host)[0] == 401
-        assert ask(other, "GET", "/now?token=t0ken", Host=host)[0] == 200
+        for path in ("/metrics", "/api/now", "/events", "/readyz", "/static/oncelog.js", "/abort?tid=x"):
+            assert ask(other, "GET", path, Host=host)[0] == 401, path
+        assert ask(other, "GET", "/healthz", Host=host)[0] == 200
+        assert cookie(other, "/now?token=wrong", host) is None
+        assert (
+            cookie(other, "/now?token=t0ken", host)
+            == "oncelog_token=t0ken; HttpOnly; Path=/; SameSite=strict"
+        )
         assert ask(other, "GET", "/now", Host=host, Cookie="oncelog_token=t0ken")[0] == 200
     finally:
         process.terminate()
         process.wait(20)
         process.stdout.close()
+
+
+def cookie(site: Site, path: str, host: str) -> str | None:
+    door = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
+    door.request("GET", path, headers={"Host": host})
+    given = door.getresponse().headers["Set-Cookie"]
+    door.close()
+    return given
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
+def test_a_broker_s_page_on_other_addresses_needs_a_token_too(
+    host: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    words = ["serve", "--data-dir", str(tmp_path), "--listen", "127.0.0.1:0", "--ui", f"{shown}:0"]
+    assert main(words) == 1
+    assert "--ui-token" in capsys.readouterr().err
 
 
 @contextmanager
@@ -518,10 +834,10 @@ def test_ten_thousand_ids_and_a_load_leave_it_quick_and_readable(page: Page, tmp
             expect(page.get_by_text("10,00").first).to_be_visible()
             held = producer(site, "stuck-under-load")
             row = page.locator("tr", has_text="refunds-emitted-0")
-            expect(row.get_by_role("link", name="stuck-under-load")).to_be_visible(timeout=soon())
+            Watch().shows(row.get_by_role("link", name="stuck-under-load"))
             expect(row.locator(".kind.long")).to_be_visible()
             rate = page.locator(".tile", has_text="commits a second").locator("b")
-            expect(rate).not_to_have_text("0", timeout=soon())
+            expect(rate).not_to_have_text("0")
             before, slowest = done(), 0.0
             for path, text in (
                 ("txn", "and 9,505 more"),
@@ -531,17 +847,17 @@ def test_ten_thousand_ids_and_a_load_leave_it_quick_and_readable(page: Page, tmp
                 ("groups", "No group has committed"),
                 ("now", "stuck-under-load"),
             ):
-                began = time.monotonic()
+                watch = Watch()
                 page.goto(site.url + path)
                 assert text in page.locator("main").inner_html()
-                slowest = max(slowest, time.monotonic() - began)
-            assert slowest * 1000 < 2 * soon()
+                slowest = max(slowest, watch.seconds())
+            assert slowest < 4
             assert page.evaluate("document.documentElement.scrollWidth") <= 1280
             page.goto(site.url + "txn")
             page.keyboard.press("/")
             page.keyboard.type("many-777*")
             page.keyboard.press("Enter")
-            expect(page.get_by_role("link", name="many-7777", exact=True)).to_be_visible(timeout=soon())
+            expect(page.get_by_role("link", name="many-7777", exact=True)).to_be_visible()
             assert done() > before
             held.abort_transaction(20)
 

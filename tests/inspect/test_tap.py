@@ -2,9 +2,17 @@
 
 import asyncio
 import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
 import threading
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,8 +23,16 @@ from oncelog.client.address import Address, parse_bootstrap
 from oncelog.inspect.events import Event, from_line, to_line
 from oncelog.inspect.tap import Tap
 from oncelog.inspect.timeline import timeline
+from oncelog.protocol.apis import APIS
+from oncelog.protocol.header import response_frame
+from oncelog.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from oncelog.protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
+from oncelog.protocol.messages.end_txn import EndTxnRequest
+from oncelog.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from oncelog.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from oncelog.protocol.messages.produce import ProduceRequest
 from tests.conformance import targets
-from tests.toolchains import Missing, leave_out
+from tests.toolchains import ROOT, Missing, leave_out
 
 
 @pytest.fixture(scope="module", params=targets.chosen())
@@ -157,3 +173,201 @@ def test_what_others_wrote_cannot_break_out_of_the_drawing() -> None:
     assert "<script" not in drawn
     assert "\x1b" not in drawn
     assert "\u202e" not in drawn
+
+
+# ---- a broker of our own making behind it, and bytes by hand
+
+Answers = Callable[[bytes], bytes | None]
+
+
+@contextmanager
+def stand_in(answers: Answers) -> Generator[tuple[Address, list[bytes]]]:
+    """A broker that answers as it is told; None closes the connection. And the frames that came to it."""
+    came: list[bytes] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                door, _ = listener.accept()
+            except OSError:
+                return
+            with door:
+                while (frame := read(door)) is not None:
+                    came.append(frame)
+                    answer = answers(frame)
+                    if answer is None:
+                        break
+                    if answer:
+                        door.sendall(struct.pack(">i", len(answer)) + answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield Address("127.0.0.1", listener.getsockname()[1]), came
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(10)
+
+
+def read(door: socket.socket) -> bytes | None:
+    """One frame without its length; None at the end."""
+    data = b""
+    while len(data) < 4 or len(data) < 4 + struct.unpack_from(">i", data)[0]:
+        wanted = 4 - len(data) if len(data) < 4 else 4 + struct.unpack_from(">i", data)[0] - len(data)
+        piece = door.recv(wanted)
+        if not piece:
+            return None
+        data += piece
+    return data[4:]
+
+
+def frame_of(key: int, version: int, number: int, body: bytes) -> bytes:
+    tags = b"\0" if key in APIS and APIS[key].flexible(version) else b""
+    return struct.pack(">hhih", key, version, number, 1) + b"x" + tags + body
+
+
+@contextmanager
+def through_tap(answers: Answers) -> Generator[tuple[socket.socket, list[bytes], list[Event]]]:
+    with stand_in(answers) as (upstream, came), tapped(upstream) as (bootstrap, events):
+        (address,) = parse_bootstrap(bootstrap)
+        with socket.create_connection((address.host, address.port), timeout=20) as door:
+            yield door, came, events
+
+
+def test_what_it_does_not_read_passes_as_it_is() -> None:
+    """Requests of APIs that nobody knows, of versions that nobody knows, and bodies that make no sense: byte by byte, both ways."""
+    dice = random.Random(5)
+    frames = [
+        frame_of(key, version, number, dice.randbytes(dice.choice((0, 1, 40, 70_000))))
+        for number, (key, version) in enumerate(
+            [(1, 12), (999, 0), (0, 99), (0, 9), (26, 3), (11, 5), (68, 0)]
+        )
+    ]
+    answers = [frame[4:8] + dice.randbytes(dice.choice((0, 5, 70_000))) for frame in frames]
+    told = dict(zip(frames, answers, strict=True))
+    with through_tap(lambda frame: told[frame]) as (door, came, _):
+        for frame in frames:
+            door.sendall(struct.pack(">i", len(frame)) + frame)
+        assert [read(door) for _ in frames] == answers
+        assert came == frames
+
+
+def test_what_is_never_answered_does_not_shift_the_answers() -> None:
+    """Produce with acks=0 has no answer: the next one belongs to the request behind it, and is rewritten."""
+    produce = frame_of(0, 9, 1, bytes(ProduceRequest(acks=0, topic_data=[]).encode(9)))
+    metadata = frame_of(3, 9, 2, bytes(MetadataRequest(topics=[]).encode(9)))
+
+    def answer(frame: bytes) -> bytes:
+        if frame == produce:
+            return b""
+        brokers = [MetadataResponseBroker(node_id=1, host="behind.example", port=1)]
+        return bytes(response_frame(3, 9, 2, MetadataResponse(brokers=brokers)))[4:]
+
+    with through_tap(answer) as (door, came, _):
+        for frame in (produce, metadata):
+            door.sendall(struct.pack(">i", len(frame)) + frame)
+        told = MetadataResponse.decode(read(door) or b"", 9, 5)
+        assert came == [produce, metadata]
+        assert [each.host for each in told.brokers] == ["127.0.0.1"]
+        assert told.brokers[0].port != 1
+
+
+def test_addresses_in_every_answer_that_has_some_are_those_of_the_tap() -> None:
+    cluster = DescribeClusterResponse(
+        brokers=[DescribeClusterBroker(broker_id=1, host="behind.example", port=1)]
+    )
+    one = FindCoordinatorResponse(
+        coordinators=[Coordinator(key="a", node_id=1, host="behind.example", port=1)]
+    )
+    for key, version, response in ((60, 0, cluster), (10, 4, one)):
+        answer = bytes(response_frame(key, version, 7, response))[4:]
+        with through_tap(lambda _, answer=answer: answer) as (door, _, _):
+            frame = frame_of(key, version, 7, bytes(APIS[key].request_class()().encode(version)))
+            door.sendall(struct.pack(">i", len(frame)) + frame)
+            told = read(door) or b""
+        assert b"behind.example" not in told
+        assert b"127.0.0.1" in told
+
+
+def test_versions_that_could_not_be_read_are_not_offered() -> None:
+    offered = [ApiVersion(api_key=each, min_version=0, max_version=99) for each in (0, 1, 3, 26)]
+    answer = bytes(response_frame(18, 3, 7, ApiVersionsResponse(api_keys=offered)))[4:]
+    with through_tap(lambda _: answer) as (door, _, _):
+        frame = frame_of(18, 3, 7, bytes(APIS[18].request_class()().encode(3)))
+        door.sendall(struct.pack(">i", len(frame)) + frame)
+        told = ApiVersionsResponse.decode(read(door) or b"", 3, 4)
+    assert {each.api_key: each.max_version for each in told.api_keys} == {
+        0: APIS[0].max_version,
+        1: 99,  # passed on unread
+        3: APIS[3].max_version,
+        26: APIS[26].max_version,
+    }
+
+
+def test_a_request_without_an_answer_is_told_so() -> None:
+    asked = EndTxnRequest(transactional_id="a", producer_id=7, producer_epoch=3, committed=True)
+    with through_tap(lambda _: None) as (door, _, events):
+        frame = frame_of(26, 3, 7, bytes(asked.encode(3)))
+        door.sendall(struct.pack(">i", len(frame)) + frame)
+        assert read(door) is None
+        deadline = time.monotonic() + 10
+        while not events:
+            assert time.monotonic() < deadline, "nothing was noted"
+            time.sleep(0.01)
+    assert [(each.name, each.error, each.said) for each in events] == [("EndTxn", "no answer", "commit")]
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"\x16\x03\x01\x00\x05hello", "TLS"),
+        (struct.pack(">i", -1), "a frame of -1 bytes"),
+        (struct.pack(">i", 1 << 30), "a frame of 1073741824 bytes"),
+    ],
+)
+def test_what_is_no_request_is_refused_and_said(
+    sent: bytes, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with through_tap(lambda _: b"") as (door, came, _):
+        door.sendall(sent)
+        with suppress(ConnectionResetError):  # closed with bytes unread
+            assert read(door) is None
+        assert came == []
+        deadline = time.monotonic() + 20
+        while said not in caplog.text:
+            assert time.monotonic() < deadline, caplog.text
+            time.sleep(0.01)
+
+
+def test_the_command_records_what_trace_reads(
+    upstream: Address, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "tap.jsonl"
+    words = ["tap", "--listen", "127.0.0.1:0", "--upstream", str(upstream), "--record", str(record)]
+    tap = subprocess.Popen(
+        [sys.executable, "-m", "oncelog.cli.main", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert tap.stderr is not None
+    began = tap.stderr.readline()
+    assert began.startswith("oncelog tap on 127.0.0.1:")
+    producer = producer_at(began.split()[3].rstrip(","), "tap-9", "till-9")
+    producer.begin_transaction()
+    producer.produce("tapped", b"x", partition=0)
+    producer.commit_transaction(20)
+    tap.send_signal(signal.SIGINT)
+    shown, _ = tap.communicate(timeout=20)
+    assert tap.returncode == 0
+    assert main(["txn", "trace", "tap-9", "--record", str(record), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in told][:1] == ["InitProducerId"]
+    (end,) = [each for each in told if each["name"] == "EndTxn"]
+    assert (end["error"], end["client_id"]) == ("NONE", "till-9")
+    rows = [line.split("\t") for line in shown.splitlines()]
+    assert {each[0] for each in rows} == {"tap-9"}
+    assert len(rows) == len(told)

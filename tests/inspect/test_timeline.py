@@ -94,6 +94,39 @@ def test_a_transaction_without_rests_is_drawn_to_scale() -> None:
     assert wide[2] == pytest.approx(wide[0], abs=0.3)
 
 
+def test_dots_alone_are_spread_over_the_drawing() -> None:
+    """What logs tell has times and no lengths: then rests get the room, and no length of one covers another's."""
+    events = [
+        Event(at_us, "state", TID, name)
+        for at_us, name in (
+            (0, "Ongoing"),
+            (45_000, "PrepareCommit"),
+            (278_000, "CompleteCommit"),
+            (478_000, "Ongoing"),
+        )
+    ]
+    drawn = timeline(TID, events).svg()
+    lefts = [left for _, left, _, _ in boxes(drawn)]
+    assert lefts[-1] > WIDTH * 0.9
+    assert all(after - before > 200 for before, after in pairwise(lefts))
+    said = re.findall(r'<text class="axis" x="([\d.]+)" y="\d+" text-anchor="middle">([^<]*)</text>', drawn)
+    assert [words for _, words in said][:2] == ["…45.0 ms…", "…233.0 ms…"]
+    ends = [(float(x) - len(words) * 3.05, float(x) + len(words) * 3.05) for x, words in said]
+    assert all(before[1] <= after[0] for before, after in pairwise(ends))
+
+
+def test_a_batch_behind_a_marker_is_pinned_though_its_clock_is_early() -> None:
+    """Times in logs are the clients': by its offset it belongs to the transaction behind the marker."""
+    early = (Touched("out", 0, count=1, base_sequence=3, base_offset=12),)
+    events = [
+        rpc("Produce", 0, 0),
+        Event(1_500, "rpc", TID, "Produce", took_us=0, touched=early),
+        Event(2_000, "marker", TID, "COMMIT", touched=(Touched("out", 0, base_offset=10),), took_us=0),
+        Event(2_500, "state", TID, "Ongoing"),
+    ]
+    assert pinned(timeline(TID, events, now_us=9_500)) == ["pinned 2.0 ms", "pinned 8.0 ms, still"]
+
+
 def pinned(found: Timeline) -> list[str]:
     return [each.text for each in found.boxes if each.kind == "pinned"]
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 import oncelog
@@ -16,7 +17,7 @@ from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.session import Connection
 from oncelog.client.transactional import TransactionalId
-from oncelog.inspect import trace
+from oncelog.inspect import replay, trace
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import UNDER_WAY, Event
 from oncelog.inspect.trace import cause
@@ -252,10 +253,17 @@ def test_follow_tells_each_request_once_when_it_is_answered() -> None:
             ending.start()
             fault.wait()
             names += [json.loads(following.stdout.readline())["name"] for _ in range(2)]
-            time.sleep(0.5)  # it is asked for again and again, and not told
+            with connect(broker.bootstrap, client_id="another") as door:  # behind it, and answered before it
+                late = ProduceRequest(transactional_id="f", acks=-1, timeout_ms=10_000, topic_data=[])
+                door.send(late, ProduceResponse, 9)
+            told = json.loads(following.stdout.readline())
+            assert (told["name"], told["client_id"]) == ("Produce", "another")
+            time.sleep(0.5)  # both are asked for again and again, and not told
             fault.resume()
             ending.join(30)
-        names.append(json.loads(following.stdout.readline())["name"])
+        told = json.loads(following.stdout.readline())
+        assert (told["error"], told["took_us"] > 0) == ("NONE", True)
+        names.append(told["name"])
         following.send_signal(signal.SIGINT)
         rest = following.stdout.read()
         assert following.wait(20) == 130
@@ -275,3 +283,44 @@ def test_an_end_belongs_to_the_first_transaction_that_waits_for_one() -> None:
     assert cause(complete, seen) is seen[0]
     assert cause(complete, seen[1:]) is seen[1]
     assert cause(complete, []) is None
+
+
+def test_a_transaction_that_ends_while_it_is_asked_for_has_its_states_or_is_left_for_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Requests and states are two questions, and clients go on between them: no end may stand there without its states."""
+    with oncelog.Broker() as broker, Cluster(broker.bootstrap) as cluster:
+        broker.topic("out")
+        producer = transactional(broker.bootstrap, "a")
+
+        def write() -> None:
+            producer.begin_transaction()
+            producer.produce("out", b"x")
+            producer.commit_transaction(20)
+
+        def names() -> list[str]:
+            told = trace.tell(cluster, SideDoor(cluster), "a", last=1)
+            return [each.name for each in told.timeline.events]
+
+        real = replay.past
+
+        def then_another(cluster: Cluster, name: str) -> replay.Past:
+            found = real(cluster, name)
+            time.sleep(0.01)  # another millisecond
+            write()
+            return found
+
+        def before_it_another(cluster: Cluster, name: str) -> replay.Past:
+            write()
+            return real(cluster, name)
+
+        write()
+        for instead in (then_another, before_it_another):
+            monkeypatch.setattr(replay, "past", instead)
+            found = names()
+            assert found.count("EndTxn") == 1
+            assert [each for each in found if each.startswith(("Prepare", "Complete"))] == [
+                "PrepareCommit",
+                "CompleteCommit",
+            ]
+            assert found.count("COMMIT") == 1

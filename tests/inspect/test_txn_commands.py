@@ -1,10 +1,16 @@
 """`oncelog txn`: what it says of open, hanging and ended transactions, on oncelog and (ORACLE=1) on Apache Kafka."""
 
+import re
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from oncelog.client.cluster import Cluster
+from oncelog.inspect import ask
+from oncelog.model import TopicPartition as Place
 from tests.inspect.stage import Stage, hang
 
 ROW_KEYS = {
@@ -60,6 +66,10 @@ def test_ls_shows_state_age_and_time_left(stage: Stage) -> None:
         ]
         assert stage.json("txn", "ls", "--state", "PrepareAbort", "--match", "ls-*") == []
         assert stage.json("txn", "ls", "--longer-than", "3600") == []
+        assert stage.json("txn", "ls", "--longer-than", "1h") == []
+        time.sleep(0.05)
+        young = stage.json("txn", "ls", "--longer-than", "1ms", "--state", "ongoing", "--match", "ls-*")
+        assert [each["transactional_id"] for each in young] == ["ls-1"]
         producer.commit_transaction(20)
     deadline = time.monotonic() + 20
     while (row := stage.json("txn", "ls", "--match", "ls-*")[0])["state"] == "PrepareCommit":
@@ -89,10 +99,17 @@ def test_show_names_partitions_and_who_pins(stage: Stage) -> None:
         )
         assert (where["last_stable_offset"], where["high_watermark"]) == (0, 5)
         assert found["from_oncelog"] is stage.is_oncelog
+        states = [(each["state"], each["producer_epoch"]) for each in found["transitions"]]
+        assert states == [("Empty", found["producer_epoch"]), ("Ongoing", found["producer_epoch"])]
+        causes = [each["cause"] for each in found["transitions"]]
+        assert causes[1] is None
         if stage.is_oncelog:
+            assert causes[0].startswith("new instance till-7 at 127.0.0.1:")
+            assert "new instance till-7 at" in stage.run("txn", "show", "show-1").out
             assert found["bump"]["client_id"] == "till-7"
         else:
-            assert "n/a (needs oncelog broker)" in stage.run("txn", "show", "show-1").out
+            said = stage.run("txn", "show", "show-1").out
+            assert said.count("n/a (needs oncelog broker)") == 4  # who bumped, the last request, two causes
         producer.abort_transaction(20)
 
 
@@ -203,6 +220,79 @@ def test_a_partition_hangs_though_its_producer_has_a_transaction_elsewhere(stage
         assert stage.run(*each["frees"].split()[1:], "--yes").code == 0
     for topic in kinds:
         wait_until_free(stage, topic)
+
+
+def test_a_partition_that_grows_between_two_questions_is_not_held(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last stable offset is asked for before the high watermark, and a plain producer writes in between."""
+    stage.run("topics", "new", "growing", "--partitions", "1")
+    plain = Producer({"bootstrap.servers": stage.bootstrap, "log_level": 0})
+    real = ask.ends_of
+
+    def late(cluster: Cluster, partitions: Iterable[Place]) -> dict[Place, ask.Ends]:
+        found = real(cluster, partitions)
+        if len(found) > 1:  # the first question, about everything
+            plain.produce("growing", b"x")
+            assert plain.flush(10) == 0
+            where = Place("growing", 0)
+            found[where] = replace(found[where], high_watermark=found[where].high_watermark + 1)
+        return found
+
+    monkeypatch.setattr(ask, "ends_of", late)
+    assert stage.json("txn", "stuck") == []
+
+
+def test_internal_topics_are_held_too(stage: Stage) -> None:
+    """Offsets in an open transaction hold the partition of their group."""
+    stage.run("topics", "new", "sources", "--partitions", "1")
+    reader = Consumer({"bootstrap.servers": stage.bootstrap, "group.id": "inside-group", "log_level": 0})
+    with stage.producer("inside-1", client_id="till-3") as producer:
+        producer.send_offsets_to_transaction(
+            [TopicPartition("sources", 0, 0)], reader.consumer_group_metadata(), 20
+        )
+        (pin,) = stage.json("txn", "stuck")
+        assert pin["topic"] == "__consumer_offsets"
+        assert (pin["transactional_id"], pin["kind"], pin["hidden_records"]) == ("inside-1", "long", 1)
+        assert (pin["client_id"] == "till-3") is stage.is_oncelog
+        producer.abort_transaction(20)
+    reader.close()
+    wait_until_free(stage, "__consumer_offsets")
+
+
+def test_stuck_names_all_that_an_operator_asks_for(stage: Stage) -> None:
+    stage.run("topics", "new", "columns", "--partitions", "1")
+    with stage.producer("columns-1", client_id="till-7", timeout_ms=45_000) as producer:
+        producer.produce("columns", b"x")
+        producer.flush(10)
+        with stage.producer("columns-2") as other:
+            other.produce("columns", b"y")
+            other.flush(10)
+            time.sleep(1.2)
+            said = stage.run("txn", "stuck")
+            (pin,) = stage.json("txn", "stuck")
+            other.abort_transaction(20)
+        producer.abort_transaction(20)
+    wait_until_free(stage, "columns")
+    head, row = (line.split("\t") for line in said.out.splitlines())
+    shown = dict(zip(head, row, strict=True))
+    assert head == "PARTITION LSO HW HIDDEN PINNED OWNER STATE KIND TIMEOUT_IN BLOCKS".split()
+    assert (shown["PARTITION"], shown["LSO"], shown["HW"], shown["HIDDEN"]) == ("columns-0", "0", "2", "2")
+    assert re.fullmatch(r"\d+ s", shown["PINNED"]), shown
+    assert re.fullmatch(r"[34]\d s", shown["TIMEOUT_IN"]), shown
+    assert shown["OWNER"] == f"columns-1 ({pin['producer_id']}/{pin['producer_epoch']})"
+    assert (shown["STATE"], shown["KIND"], shown["BLOCKS"]) == ("Ongoing", "long", "-")
+    assert 1_200 <= pin["pinned_ms"] < 45_000
+    assert 0 < pin["time_left_ms"] <= 45_000 - 1_200
+    assert pin["open_behind"] == 1
+    if stage.is_oncelog:
+        assert re.fullmatch(r"127\.0\.0\.1:\d+", pin["address"])
+        assert (pin["last_request"]["name"], pin["last_request"]["error"]) == ("Produce", "NONE")
+        assert pin["last_request"]["ago_ms"] >= 1_000
+        assert f"opened by till-7 at {pin['address']}, last request Produce" in said.err
+    else:
+        assert "its client: n/a (needs oncelog broker)" in said.err
+    assert "it is aborted by its timeout in" in said.err
 
 
 def test_nothing_stuck_is_exit_code_0(stage: Stage) -> None:

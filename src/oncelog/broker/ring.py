@@ -116,7 +116,7 @@ class Ring:
             if ring is None:
                 ring = rings[entry[NAME]] = deque(maxlen=self._requests)
             ring.append(entry)
-        for name in reversed(dict.fromkeys(entry[NAME] for entry in reversed(fresh))):
+        for name in reversed(dict.fromkeys([entry[NAME] for entry in reversed(fresh)])):
             rings.move_to_end(name)
         self._number = number
         self._bytes += size

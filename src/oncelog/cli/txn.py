@@ -22,9 +22,11 @@ from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import UNDER_WAY, Event, from_line
 from oncelog.inspect.timeline import Timeline, row, timeline
 from oncelog.model import TopicPartition
+from oncelog.txn.state import State
 
 NEEDS_ONCELOG: Final = "n/a (needs oncelog broker)"
 FOLLOW_S: Final = 0.2
+SHOWN_TRANSITIONS: Final = 5
 
 
 def ls(options: argparse.Namespace) -> int:
@@ -36,7 +38,7 @@ def ls(options: argparse.Namespace) -> int:
                 found = views.rows(
                     cluster,
                     now_ms=now_ms(),
-                    states=options.state or (),
+                    states=[_state_named(each) for each in options.state or ()],
                     longer_than_ms=-1 if options.longer_than is None else int(options.longer_than * 1000),
                     match=options.match,
                 )
@@ -55,12 +57,19 @@ def ls(options: argparse.Namespace) -> int:
     return watched(options, printer, once)
 
 
+def _state_named(text: str) -> str:
+    """Kafka's spelling of a state, whatever the case; what is no state is left for the broker to refuse."""
+    return next((each.kafka_name for each in State if each.kafka_name.lower() == text.lower()), text)
+
+
 def show(options: argparse.Namespace) -> int:
     printer = Printer.of(options)
 
     def once() -> int:
         with connect(options) as cluster:
             found = views.transaction(cluster, SideDoor(cluster), options.transactional_id, now_ms=now_ms())
+            past = tracing.past_of(cluster, options.transactional_id)
+        last = replaying.transitions(past)[-SHOWN_TRANSITIONS:]
         if found is None:
             printer.note(
                 f"oncelog: transactional id {options.transactional_id!r}: its coordinator does not know it"
@@ -69,7 +78,7 @@ def show(options: argparse.Namespace) -> int:
                 printer.value(None)
             return Exit.BAD
         if options.json:
-            printer.value(asdict(found))
+            printer.value({**asdict(found), "transitions": [asdict(each) for each in last]})
             return Exit.FINE
         facts = {
             "transactional id": found.transactional_id,
@@ -87,6 +96,12 @@ def show(options: argparse.Namespace) -> int:
             printer.line("")
             columns = "topic partition start_offset last_stable_offset high_watermark pins".split()
             printer.rows([asdict(each) for each in found.partitions], columns)
+        if last:
+            printer.line("")
+            rows = [{**asdict(each), "when": f"{age(max(now_ms() - each.at_ms, 0))} ago"} for each in last]
+            if not found.from_oncelog:
+                rows = [{**each, "cause": NEEDS_ONCELOG} for each in rows]
+            printer.rows(rows, "when state producer_epoch cause offset".split())
         return Exit.FINE
 
     return watched(options, printer, once)
@@ -139,7 +154,7 @@ def _stuck_row(pin: views.Pin) -> dict[str, Any]:
         "partition": f"{pin.topic}-{pin.partition}",
         "lso": pin.last_stable_offset,
         "hw": pin.high_watermark,
-        "hidden": pin.hidden_offsets if pin.hidden_records is None else pin.hidden_records,
+        "hidden": pin.hidden,
         "pinned": age(pin.pinned_ms),
         "owner": owner if pin.producer_id is None else f"{owner} ({pin.producer_id}/{pin.producer_epoch})",
         "state": pin.state or "-",

@@ -12,7 +12,7 @@ from oncelog.client.address import Address, parse_bootstrap
 from oncelog.client.cluster import Cluster
 from oncelog.inspect.inspector import Inspector
 
-ROOT_RESULTS = Path("bench/results")  # of a checkout; a wheel has none
+ROOT_RESULTS = Path("bench/results")  # of a checkout
 
 
 def ui(options: argparse.Namespace) -> int:
@@ -55,15 +55,15 @@ def _server(
 ) -> Any:
     """The page's server, its socket open already: the printed line names the port."""
     try:
-        from oncelog.inspect.page.app import Page
+        from oncelog.inspect.page.app import MEASURED, Page
         from oncelog.inspect.page.serve import PageServer, open_door
     except ModuleNotFoundError as fault:
         raise UsageFault(f"the page needs {fault.name}: pip install 'oncelog[inspect]'") from None
     from oncelog.cli.measure import quick
     from oncelog.cli.stories import STORIES
 
-    if results is None and ROOT_RESULTS.is_dir():
-        results = ROOT_RESULTS
+    if results is None:
+        results = ROOT_RESULTS if ROOT_RESULTS.is_dir() else MEASURED
     door = open_door(listen.host, listen.port, token)
     page = Page(inspector, door.access, bootstrap=bootstrap, results=results, stories=STORIES, measure=quick)
     printer = Printer(as_json=False)

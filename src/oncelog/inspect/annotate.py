@@ -55,11 +55,7 @@ def pieces_of_batch(batch: bytes) -> list[Piece]:
     header = read_header(batch)
     if header.size != len(batch):
         raise CorruptBatch(f"batch of {len(batch)} bytes, its header says {header.size}")
-    found: list[Piece] = []
-    at = 0
-    for (name, size), value in zip(HEADER_FIELDS, HEADER.unpack_from(batch), strict=True):
-        found.append(Piece(at, batch[at : at + size], name, _header_value(batch, name, value)))
-        at += size
+    found = pieces_of_header(batch)
     if header.codec:
         packed = batch[HEADER_BYTES:]
         found.append(Piece(HEADER_BYTES, packed, "records", f"{len(packed)} bytes of {NAMES[header.codec]}"))
@@ -70,9 +66,22 @@ def pieces_of_batch(batch: bytes) -> list[Piece]:
     return found
 
 
+def pieces_of_header(batch: bytes) -> list[Piece]:
+    """The 61 bytes before the records, of a batch that may be cut behind them."""
+    found: list[Piece] = []
+    at = 0
+    for (name, size), value in zip(HEADER_FIELDS, HEADER.unpack_from(batch), strict=True):
+        found.append(Piece(at, batch[at : at + size], name, _header_value(batch, name, value)))
+        at += size
+    return found
+
+
 def _header_value(batch: bytes, name: str, value: int) -> str:
     if name == "crc":
-        fits = "fits" if check_crc(batch, read_header(batch)) else "DOES NOT FIT"
+        header = read_header(batch)
+        if header.size > len(batch):
+            return f"{value:08x}"  # of more than is kept
+        fits = "fits" if check_crc(batch[: header.size], header) else "DOES NOT FIT"
         return f"{value:08x} ({fits})"
     if name == "attributes":
         return f"{value:#06x} ({attributes(value)})"

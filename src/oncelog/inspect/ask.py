@@ -129,8 +129,9 @@ def describe_listed(cluster: Cluster, listed: Iterable[Listed]) -> dict[str, Des
 
 def describe_transaction(cluster: Cluster, transactional_id: str) -> Described | None:
     """None: the coordinator does not know it."""
-    whom = cluster.coordinator(transactional_id, TRANSACTION)
-    return _describe(whom, [transactional_id]).get(transactional_id)
+    return cluster.with_coordinator(
+        transactional_id, lambda whom: _describe(whom, [transactional_id]), TRANSACTION
+    ).get(transactional_id)
 
 
 def _describe(whom: Connection, names: Sequence[str]) -> dict[str, Described]:
@@ -200,6 +201,11 @@ def ends_of(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[Topi
     }
 
 
+def cause_named(cause: str, client_id: str | None) -> str:
+    """A broker knows an abort by hand as a new instance of its id: who that is tells the two apart."""
+    return ADMIN if cause == NEW_INSTANCE and is_admin(client_id) else cause
+
+
 class SideDoor:
     """What only oncelog tells. On any other broker every answer is None, found out once by asking."""
 
@@ -220,7 +226,7 @@ class SideDoor:
         return {
             each.transactional_id: Cause(
                 each.producer_epoch,
-                ADMIN if each.cause == NEW_INSTANCE and is_admin(each.client_id) else each.cause,
+                cause_named(each.cause, each.client_id),
                 each.at_ms,
                 each.client_id,
                 None if each.client_host is None else f"{each.client_host}:{each.client_port}",

@@ -64,6 +64,11 @@ OWN: Final = (
         "Late copies of requests refused (KAFKA-17754)",
     ),
     ("oncelog_markers_total", "txn.markers", "Markers written"),
+    (
+        "oncelog_aborted_bytes_total",
+        "log.aborted_bytes",
+        "Bytes of aborted transactions, as far as they were written since the start",
+    ),
 )
 FENCED: Final = {each: f"txn.bumped.{each}" for each in ("new_instance", "timeout", "admin", "recovery")}
 # What tells how things are now.
@@ -74,6 +79,12 @@ NOW: Final = (
         "Producers that partitions keep a sequence for",
     ),
 )
+# Kafka's VerificationTimeMs is how long a leader waits for the coordinator: here both are one process, and nobody waits.
+VERIFIED: Final = (
+    "kafka_server_addpartitionstotxnmanager_verificationtimems",
+    "Milliseconds that a leader waits for the coordinator (KIP-890): it asks in its own process",
+)
+WAITS: Final = frozenset({"Fetch", "JoinGroup", "SyncGroup"})  # for records, or for other members
 REFUSED: Final = {"Produce": "produce.refused.", "Fetch": "fetch.refused."}
 # Name of the histogram, its label, the label's value, the broker's name of the times.
 TIMES: Final[tuple[tuple[str, Mapping[str, str], str], ...]] = (
@@ -110,6 +121,9 @@ def families(counters: Mapping[str, int], times: Mapping[str, Times]) -> Iterabl
         family = Family(name, "gauge", text)
         family.add(counters.get(counter, 0))
         yield family
+    verified = Family(VERIFIED[0], "gauge", VERIFIED[1])
+    verified.add(0)
+    yield verified
     fenced = Family("oncelog_fenced_total", "counter", "Epochs bumped, by cause")
     for cause, counter in FENCED.items():
         fenced.add(counters.get(counter, 0), cause=cause)
@@ -123,6 +137,11 @@ def families(counters: Mapping[str, int], times: Mapping[str, Times]) -> Iterabl
 def _requests(counters: Mapping[str, int], times: Mapping[str, Times]) -> Iterable[Family]:
     count = Family("kafka_network_requestmetrics_requestspersec", "counter", "Requests, by API")
     total = Family("kafka_network_requestmetrics_totaltimems", "gauge", "Milliseconds of a request, by API")
+    local = Family(
+        "kafka_network_requestmetrics_localtimems",
+        "gauge",
+        "The same where nothing is waited for: a request is never queued here",
+    )
     errors = Family("kafka_network_requestmetrics_errorspersec", "counter", "Refusals, by API and error")
     for name, each in times.items():
         if not name.startswith("rpc."):
@@ -130,14 +149,17 @@ def _requests(counters: Mapping[str, int], times: Mapping[str, Times]) -> Iterab
         api = name.removeprefix("rpc.")
         count.add(sum(each.counts), request=api)
         for quantile in QUANTILES:
-            total.add(quantile_ns(each, quantile) / MS, request=api, quantile=quantile)
+            took_ms = quantile_ns(each, quantile) / MS
+            total.add(took_ms, request=api, quantile=quantile)
+            if api not in WAITS:
+                local.add(took_ms, request=api, quantile=quantile)
         if api not in REFUSED and counters.get(f"{name}.errors"):
             errors.add(counters[f"{name}.errors"], request=api, error="any")
     for api, begin in REFUSED.items():
         for name, value in counters.items():
             if name.startswith(begin):
                 errors.add(value, request=api, error=name.removeprefix(begin))
-    yield from (count, total, errors)
+    yield from (count, total, local, errors)
 
 
 def quantile_ns(times: Times, quantile: float) -> float:

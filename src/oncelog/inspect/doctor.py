@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from oncelog.client.admin import Admin, Setting
+from oncelog.client.admin import MAX_TIMESTAMP, Admin, Setting
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
 from oncelog.inspect import ask, replay, trace, views
@@ -31,6 +31,8 @@ SLOW_SYNC_MS: Final = 200
 HOUR_MS: Final = 3_600_000
 LATE_COPIES: Final = "txn.late_copies_refused"
 MANY_SIBLINGS: Final = 20
+TIMED_PARTITIONS: Final = 500  # whose newest record is looked at
+AHEAD_MS: Final = 5_000  # of this machine's clock: more than a question and its answer take
 DAY_MS: Final = 86_400_000
 
 # What a name has in the middle of it when a process makes it up: a UUID, a long hex or number, a process id and a time.
@@ -66,6 +68,7 @@ def examine(cluster: Cluster, *, now_ms: int) -> list[Finding]:
         ("tombstones", lambda: _tombstones(cluster)),
         ("isolation of groups", lambda: _readers(cluster, door)),
         ("old-protocol clients", lambda: _protocols(seen, door)),
+        ("clocks", lambda: _clocks(cluster, described.values(), now_ms)),
         ("disk", lambda: _disk(cluster, door)),
     )
     found: list[Finding] = []
@@ -270,6 +273,30 @@ def _protocols(seen: Seen, door: SideDoor) -> Finding:
         else "until then keep request timeouts short"
     )
     return Finding("old-protocol clients", NOTICE, ", ".join(seen.old[:5]) + late, why, do)
+
+
+def _clocks(cluster: Cluster, described: Iterable[Described], now_ms: int) -> Finding:
+    """Nobody tells a broker's time; what carries a time that has not come yet tells of a clock that is ahead of ours."""
+    why = (
+        "timeouts run by the coordinator's clock, and retention and reads by time go by the clients': a record of tomorrow "
+        "keeps its whole segment for a day longer"
+    )
+    starts = [(each.start_ms - now_ms, f"the coordinator of {each.transactional_id}") for each in described]
+    wanted = [
+        TopicPartition(topic.name, part.index) for topic in cluster.topics() for part in topic.partitions
+    ][:TIMED_PARTITIONS]
+    newest = Admin(cluster).offsets_at(dict.fromkeys(wanted, MAX_TIMESTAMP))
+    records = [
+        (view.timestamp - now_ms, f"who wrote offset {view.offset} of {where}")
+        for where, view in sorted(newest.items())
+    ]
+    ahead = sorted((each for each in (*starts, *records) if each[0] > AHEAD_MS), reverse=True)
+    if not ahead:
+        return Finding("clocks", FINE, f"none of {len(wanted)} partitions has a time to come", why, "")
+    shown = ", ".join(f"{who} is {ms / 1000:.0f} s ahead" for ms, who in ahead[:5])
+    return Finding(
+        "clocks", NOTICE, f"{shown}, or this machine is behind", why, "synchronize the clocks (NTP)"
+    )
 
 
 def _disk(cluster: Cluster, door: SideDoor) -> Finding:

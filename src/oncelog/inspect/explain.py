@@ -291,12 +291,20 @@ def _by_bump(
         return POSSIBLE, "not kept by this broker (needs oncelog broker)"
     if bump is None:
         return POSSIBLE, "the epoch was not bumped since the broker keeps count"
-    ago = max(now_ms - bump.at_ms, 0) // 1000
+    ago = _ago(now_ms - bump.at_ms)
     who = f" by {bump.client_id} at {bump.address}" if bump.client_id is not None else ""
-    evidence = f"last bump: {bump.cause}{who}, {ago} s ago, to epoch {bump.producer_epoch}"
+    evidence = f"last bump: {bump.cause}{who}, {ago} ago, to epoch {bump.producer_epoch}"
     if refused is not None and refused.epoch is not None and refused.epoch >= bump.producer_epoch:
         return EXCLUDED, f"{evidence}; {refused.said(now_ms)} is not from before that"
     return (CONFIRMED if bump.cause == reason.name else EXCLUDED), evidence
+
+
+def _ago(ms: int) -> str:
+    """Seconds, and from two minutes on hours and minutes too."""
+    seconds = max(ms, 0) // 1000
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,17 +320,24 @@ class Refused:
 
     def said(self, now_ms: int) -> str:
         event = self.event
-        ago = max(now_ms - event.at_us // 1000, 0) // 1000
+        ago = _ago(now_ms - event.at_us // 1000)
         words = f" {event.said.split(',')[0]}" if event.name == "EndTxn" else ""
         return (
-            f"{event.name}{words} with epoch {event.producer_epoch}, {ago} s ago by {event.client_id} "
+            f"{event.name}{words} with epoch {event.producer_epoch}, {ago} ago by {event.client_id} "
             f"at {event.address}"
         )
 
 
 def _refused(cluster: Cluster, door: SideDoor, transactional_id: str, error: str) -> Refused | None:
+    """Clients give one name to errors of one meaning: librdkafka says fenced where an old version of a request was told that
+    its epoch is invalid.
+    """
     kept = [event for _, event in trace.requests(cluster, door, transactional_id) or ()]
-    at = next((at for at in range(len(kept) - 1, -1, -1) if kept[at].error == error), None)
+    same = {
+        error,
+        *(each.name for each, meaning in MEANINGS.items() if meaning is MEANINGS.get(ErrorCode[error])),
+    }
+    at = next((at for at in range(len(kept) - 1, -1, -1) if kept[at].error in same), None)
     if at is None:
         return None
     return Refused(kept[at], next((each for each in reversed(kept[:at]) if each.error == "NONE"), None))

@@ -13,17 +13,18 @@ from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import abort, annotate, ask, explain, replay, strip, trace, views
-from oncelog.inspect.ask import Ends, SideDoor
+from oncelog.inspect.ask import Cause, Ends, SideDoor
 from oncelog.inspect.counted import RATES
 from oncelog.inspect.exposition import exposition
-from oncelog.inspect.lag import lag_records
+from oncelog.inspect.lag import COUNTED_EACH_SECOND, lag_records
 from oncelog.inspect.metrics import collect
 from oncelog.inspect.spark_queries import SparkQuery, queries
 from oncelog.inspect.timeline import Timeline
 from oncelog.model import Isolation, TopicPartition
 from oncelog.record.batch import batches
 
-STRIP_BATCHES: Final = 400
+STRIP_OFFSETS: Final = 2000
+STRIP_OFFSETS_HELD: Final = 20_000  # as many are shown to show what holds them
 RATES_KEPT: Final = 60
 RATES_APART_S: Final = 0.5  # several pages that ask at once see the same rates
 ResultT = TypeVar("ResultT")
@@ -54,12 +55,25 @@ class TransactionPage:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """What an id did as far as the state log reaches back, oldest first."""
+
+    view: views.TransactionView
+    transactions: tuple[replay.Replayed, ...]
+    bumps: tuple[Cause, ...]  # empty too where the broker keeps none
+    states: tuple[replay.StateRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionPage:
+    """The offsets from `start` to `stop`, all batches that are there."""
+
     topic: str
     partition: int
     ends: Ends
     stretches: tuple[strip.Stretch, ...]
     start: int
+    stop: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +87,17 @@ class GroupRow:
     lag_offsets: int
     lag_records: int | None
     blocked_by: str | None  # the transactional id that holds the partition, or "hanging"
+
+
+def window(ends: Ends, start: int | None) -> tuple[int, int]:
+    """The offsets to be shown, the second not included."""
+    if start is not None:
+        begin = min(max(start, ends.log_start), ends.high_watermark)
+        return begin, min(begin + STRIP_OFFSETS, ends.high_watermark)
+    begin = ends.high_watermark - STRIP_OFFSETS
+    if ends.high_watermark - ends.last_stable_offset <= STRIP_OFFSETS_HELD:
+        begin = min(begin, ends.last_stable_offset - STRIP_OFFSETS // 100)
+    return max(begin, ends.log_start), ends.high_watermark
 
 
 class Inspector:
@@ -132,7 +157,7 @@ class Inspector:
             from_oncelog=door.is_there,
             known_ids=len(listed),
             opened=tuple(sorted(rows, key=lambda each: -(each.age_ms or 0))),
-            pins=tuple(views.pins(cluster, door, now_ms=now_ms)),
+            pins=tuple(views.pins(cluster, door, now_ms=now_ms, counted_offsets=COUNTED_EACH_SECOND)),
             rates=self._rates[-1] if self._rates else {},
             past={name: tuple(each[name] for each in self._rates) for name in RATES} if self._rates else {},
         )
@@ -181,17 +206,25 @@ class Inspector:
 
         return self._ask(ask_all)
 
+    def history(self, transactional_id: str) -> HistoryPage | None:
+        def ask_all(cluster: Cluster, door: SideDoor) -> HistoryPage | None:
+            view = views.transaction(cluster, door, transactional_id, now_ms=self._now_ms())
+            if view is None:
+                return None
+            past = trace.past_of(cluster, transactional_id)
+            done = replay.transactions(transactional_id, past.states)
+            return HistoryPage(view, tuple(done), past.bumps, past.states)
+
+        return self._ask(ask_all)
+
     def partition(self, where: TopicPartition, *, start: int | None = None) -> PartitionPage:
+        """From `start` on; else the newest offsets, and what holds the last stable offset with them."""
+
         def ask_all(cluster: Cluster, _: SideDoor) -> PartitionPage:
             ends = ask.ends_of(cluster, [where])[where]
-            begin = (
-                max(ends.high_watermark - 2000, ends.log_start)
-                if start is None
-                else max(start, ends.log_start)
-            )
-            begin = min(begin, ends.high_watermark)
-            found = strip.stretches(cluster, where, ends, start=begin, stop=ends.high_watermark)
-            return PartitionPage(where.topic, where.partition, ends, tuple(found[-STRIP_BATCHES:]), begin)
+            begin, stop = window(ends, start)
+            found = strip.stretches(cluster, where, ends, start=begin, stop=stop)
+            return PartitionPage(where.topic, where.partition, ends, tuple(found), begin, stop)
 
         return self._ask(ask_all)
 
@@ -214,14 +247,20 @@ class Inspector:
         return self._ask(ask_all)
 
     def topics(self) -> list[tuple[str, int]]:
-        return self._ask(lambda cluster, _: [(each.name, len(each.partitions)) for each in cluster.topics()])
+        """Name and number of partitions; Kafka's own topics last."""
+
+        def ask_all(cluster: Cluster, _: SideDoor) -> list[tuple[str, int]]:
+            found = sorted(cluster.topics(), key=lambda each: (each.is_internal, each.name))
+            return [(each.name, len(each.partitions)) for each in found]
+
+        return self._ask(ask_all)
 
     def groups(self) -> list[GroupRow]:
         def ask_all(cluster: Cluster, door: SideDoor) -> list[GroupRow]:
             admin = Admin(cluster)
             held = {
                 TopicPartition(each.topic, each.partition): each.transactional_id or "hanging"
-                for each in views.pins(cluster, door, now_ms=self._now_ms())
+                for each in views.pins(cluster, door, now_ms=self._now_ms(), counted_offsets=0)
             }
             found: list[GroupRow] = []
             for listing in admin.list_groups():
@@ -241,7 +280,7 @@ class Inspector:
         for where, committed in sorted(offsets.items()):
             try:
                 ends = ask.ends_of(cluster, [where])[where]
-                lag = lag_records(cluster, where, committed.offset)
+                lag = lag_records(cluster, where, committed.offset, COUNTED_EACH_SECOND)
             except RefusedByBroker:
                 cluster.forget(where.topic)
                 continue

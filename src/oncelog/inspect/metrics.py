@@ -13,7 +13,7 @@ from oncelog.client.faults import RefusedByBroker
 from oncelog.inspect import ask, counted, strip, views
 from oncelog.inspect.ask import Ends, SideDoor
 from oncelog.inspect.exposition import Family
-from oncelog.inspect.lag import lag_records
+from oncelog.inspect.lag import COUNTED_EACH_SECOND, lag_records
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 
@@ -153,7 +153,7 @@ def _behind(
     )
     if first is not None and first.max_timestamp >= 0:
         seconds.add(max(now_ms - first.max_timestamp, 0) / 1000, **labels)
-    records = lag_records(cluster, where, committed)
+    records = lag_records(cluster, where, committed, COUNTED_EACH_SECOND)
     if records is not None:
         visible.add(records, **labels)
 
@@ -216,16 +216,19 @@ def _transactions(cluster: Cluster, door: SideDoor, now_ms: int, top: int) -> It
     pinned = Family(
         "oncelog_lso_pinned_seconds", "gauge", "How long a partition's last stable offset is held"
     )
-    hidden = Family("oncelog_lso_hidden_records", "gauge", "Records behind it that are or may become visible")
+    hidden = Family(
+        "oncelog_lso_hidden_records",
+        "gauge",
+        "Records behind it that are or may become visible; of more than 20,000 offsets these",
+    )
     late = Family(
         "kafka_server_replicamanager_partitionswithlatetransactionscount",
         "gauge",
         "Partitions held longer than any transaction may last",
     )
-    found = views.pins(cluster, door, now_ms=now_ms)
+    found = views.pins(cluster, door, now_ms=now_ms, counted_offsets=COUNTED_EACH_SECOND)
     late.add(sum(each.kind == "hanging" or (each.time_left_ms or 0) < 0 for each in found))
     for pin in found:
         pinned.add((pin.pinned_ms or 0) / 1000, topic=pin.topic, partition=pin.partition, kind=pin.kind)
-        if pin.hidden_records is not None:
-            hidden.add(pin.hidden_records, topic=pin.topic, partition=pin.partition)
+        hidden.add(pin.hidden, topic=pin.topic, partition=pin.partition)
     yield from (pinned, hidden, late)

@@ -6,6 +6,7 @@ the transaction stands in the state log, so that who sends it twice sends the sa
 
 import hashlib
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +16,13 @@ from typing import Any, Final
 
 from oncelog import __version__
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import TimedOut, Unreachable
+from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, replay, trace
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import Event
 from oncelog.inspect.replay import Replayed, StateRecord
-from oncelog.model import TRANSACTION_STATE, Isolation, TopicPartition
+from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, Isolation, TopicPartition
 from oncelog.record.batch import batches, records_of
 from oncelog.record.txn_state import decode_key
 
@@ -31,6 +32,8 @@ SERVER: Final = 2
 ERROR: Final = 2
 TRACES_AT_ONCE: Final = 100
 POST_TIMEOUT_S: Final = 10.0
+LINKS_AT_MOST: Final = 32
+TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,9 @@ class Traced:
 
     transaction: Replayed
     events: tuple[Event, ...]
+    links: tuple[
+        tuple[str, str], ...
+    ] = ()  # trace and span that its records were written in, by their headers
 
 
 class Finished:
@@ -104,8 +110,48 @@ def traced(cluster: Cluster, door: SideDoor, found: Replayed) -> Traced:
     mine = own(near, found.outcome)
     if mine:
         placed = [trace.placed(each, mine) for each in inside if each.kind != "rpc"]
-        return Traced(found, tuple(sorted([*mine, *placed], key=lambda each: each.at_us)))
-    return Traced(found, tuple(inside))
+        told = tuple(sorted([*mine, *placed], key=lambda each: each.at_us))
+    else:
+        told = tuple(inside)
+    return Traced(found, told, tuple(_links(cluster, found, inside)))
+
+
+def _links(cluster: Cluster, found: Replayed, inside: Sequence[Event]) -> list[tuple[str, str]]:
+    """What the headers `traceparent` of its records name (W3C), each once; no more than the first few."""
+    written: dict[TopicPartition, list[int]] = {}
+    for event in inside:
+        for each in event.touched:
+            if event.kind == "rpc" and each.base_offset is not None and each.topic != CONSUMER_OFFSETS:
+                written.setdefault(TopicPartition(each.topic, each.partition), []).append(each.base_offset)
+    links: dict[tuple[str, str], None] = {}
+    for where, offsets in written.items():
+        try:
+            for given in _traceparents(cluster, found, where, offsets):
+                links[given] = None
+                if len(links) == LINKS_AT_MOST:
+                    return list(links)
+        except RefusedByBroker:
+            continue  # the topic was deleted since
+    return list(links)
+
+
+def _traceparents(
+    cluster: Cluster, found: Replayed, where: TopicPartition, offsets: Sequence[int]
+) -> Iterator[tuple[str, str]]:
+    with PartitionFetcher(
+        cluster, where, start=min(offsets), stop=max(offsets) + 1, isolation=Isolation.READ_UNCOMMITTED
+    ) as fetcher:
+        for fetched in fetcher:
+            for at, header in batches(fetched.data):
+                if header.base_offset not in offsets or header.producer_id != found.producer_id:
+                    continue
+                for record in records_of(fetched.data[at : at + header.size], header):
+                    for each in record.headers:
+                        given = (
+                            TRACEPARENT.fullmatch(each.value or b"") if each.name == "traceparent" else None
+                        )
+                        if given is not None:
+                            yield given[1].decode(), given[2].decode()
 
 
 def own(near: Sequence[Event], outcome: str) -> list[Event]:
@@ -156,6 +202,8 @@ def spans(found: Traced) -> list[dict[str, Any]]:
         for each in found.events
         if each.kind == "state"
     ]
+    if found.links:
+        root["links"] = [{"traceId": trace, "spanId": span} for trace, span in found.links]
     children = [
         _child(trace_id, root_id, number, each)
         for number, each in enumerate(found.events)

@@ -12,6 +12,7 @@ from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, strip
+from oncelog.inspect.ask import Cause
 from oncelog.inspect.events import Event, Touched
 from oncelog.inspect.strip import Stretch
 from oncelog.model import (
@@ -21,8 +22,15 @@ from oncelog.model import (
     TopicPartition,
     coordinator_partition,
 )
-from oncelog.record.batch import batches, records_of
-from oncelog.record.txn_state import TransactionKey, decode_value, encode_key
+from oncelog.record.batch import Record, batches, records_of
+from oncelog.record.txn_state import (
+    BumpValue,
+    TransactionKey,
+    decode_bump,
+    decode_value,
+    encode_bump_key,
+    encode_key,
+)
 from oncelog.txn.state import State
 
 SLACK_MS: Final = 5_000  # record timestamps are the client's: its clock may differ from the coordinator's
@@ -58,29 +66,91 @@ class Replayed:
     states: tuple[StateRecord, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the state log holds of one id, oldest first: its states, and why its epoch was bumped (oncelog alone keeps that)."""
+
+    states: tuple[StateRecord, ...]
+    bumps: tuple[Cause, ...]
+
+
 def history(cluster: Cluster, transactional_id: str) -> list[StateRecord]:
     """Every state record of the id, oldest first."""
+    return list(past(cluster, transactional_id).states)
+
+
+def past(cluster: Cluster, transactional_id: str) -> Past:
+    """All that the state log still holds of the id; nothing where no transaction was ever begun."""
+    key = TransactionKey(transactional_id)
+    state, bump = encode_key(key), encode_bump_key(key)
+    states: list[StateRecord] = []
+    bumps: list[Cause] = []
+    for record in _records(cluster, transactional_id, (state, bump)):
+        if record.key == state:
+            states.append(state_record(record.offset, record.timestamp, record.value))
+        elif record.value is not None and (why := decode_bump(bytes(record.value))) is not None:
+            bumps.append(cause_of(why))
+    return Past(tuple(states), tuple(bumps))
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One change of state. The cause is that of the epoch it came with, where the broker keeps it."""
+
+    at_ms: int
+    state: str | None
+    producer_epoch: int
+    cause: str | None
+    offset: int
+
+
+def transitions(found: Past) -> list[Transition]:
+    """The states of an id, oldest first; the first one with a bumped epoch has the bump's cause."""
+    causes = {each.producer_epoch: each for each in found.bumps}
+    told: list[Transition] = []
+    for each in found.states:
+        why = causes.get(each.producer_epoch) if each.state is not None else None
+        if why is not None and each.at_ms >= why.at_ms - SLACK_MS:
+            del causes[each.producer_epoch]
+            who = "" if why.client_id is None else f" {why.client_id} at {why.address}"
+            told.append(
+                Transition(each.at_ms, each.state, each.producer_epoch, f"{why.cause}{who}", each.offset)
+            )
+        else:
+            told.append(Transition(each.at_ms, each.state, each.producer_epoch, None, each.offset))
+    return told
+
+
+def cause_of(why: BumpValue) -> Cause:
+    """A stored bump in the words of the inspector."""
+    return Cause(
+        producer_epoch=why.producer_epoch,
+        cause=ask.cause_named(why.cause, why.client_id),
+        at_ms=why.at_ms,
+        client_id=why.client_id,
+        address=None if why.client_host is None else f"{why.client_host}:{why.client_port}",
+    )
+
+
+def _records(cluster: Cluster, transactional_id: str, keys: Sequence[bytes]) -> Iterator[Record]:
+    """The records of the state log with one of these keys."""
     count = len(cluster.topic(TRANSACTION_STATE).partitions)
     where = TopicPartition(TRANSACTION_STATE, coordinator_partition(transactional_id, count))
     ends = ask.ends_of(cluster, [where])[where]
-    wanted = encode_key(TransactionKey(transactional_id))
-    found: list[StateRecord] = []
     if ends.log_start >= ends.high_watermark:
-        return found
+        return
     with PartitionFetcher(
         cluster, where, start=ends.log_start, stop=ends.high_watermark, isolation=Isolation.READ_UNCOMMITTED
     ) as fetcher:
         for fetched in fetcher:
             for at, header in batches(fetched.data):
                 batch = fetched.data[at : at + header.size]
-                if header.is_control or wanted not in bytes(batch):
-                    continue  # no broker compresses this topic, so the key can be looked for in the bytes
-                found += [
-                    state_record(record.offset, record.timestamp, record.value)
-                    for record in records_of(batch, header)
-                    if record.key is not None and bytes(record.key) == wanted
-                ]
-    return found
+                data = bytes(batch)
+                if header.is_control or not any(each in data for each in keys):
+                    continue  # no broker compresses this topic, so the keys can be looked for in the bytes
+                for record in records_of(batch, header):
+                    if record.key is not None and bytes(record.key) in keys:
+                        yield record
 
 
 def state_record(offset: int, timestamp: int, value: bytes | memoryview | None) -> StateRecord:

@@ -6,6 +6,7 @@ hears of and puts that one in the answer. All other bytes pass as they are. TLS 
 
 import asyncio
 import contextlib
+import logging
 import struct
 import time
 from collections import deque
@@ -17,6 +18,8 @@ from oncelog.errors import MalformedMessage
 from oncelog.inspect.events import TRACED, Event, events_of_exchange
 from oncelog.protocol.apis import APIS
 from oncelog.protocol.header import read_request_header, read_response_header, response_frame_parts
+
+log = logging.getLogger("oncelog.tap")
 
 METADATA: Final = 3
 FIND_COORDINATOR: Final = 10
@@ -113,7 +116,9 @@ class Tap:
         finally:
             for way in ways:
                 way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            for fault in await asyncio.gather(*ways, return_exceptions=True):
+                if isinstance(fault, MalformedMessage):
+                    log.warning("tap.refused peer=%s why=%s", address, fault)
             for each in asked:  # what the broker never answered
                 self._tell(each, address, None)
             for end in (writer, back):

@@ -11,9 +11,10 @@ CLIENT: Final = "client"
 COORDINATOR: Final = "coordinator"
 LANE_HEIGHT: Final = 34
 BOX_HEIGHT: Final = 22
-NAME_WIDTH: Final = 150
+NAME_WIDTH: Final = 166
 WIDTH: Final = 1080
 TEXT_WIDTH: Final = 6.7  # of one character in the boxes
+AXIS_WIDTH: Final = 6.1  # of one below them
 SHORTEST_TEXT: Final = 4  # characters that still tell something
 BREAK_WIDTH: Final = 46  # of a stretch of time in which nothing happens, drawn short
 BREAKS_AT_MOST: Final = 8
@@ -116,7 +117,9 @@ def _begin_of(events: Sequence[Event], last: int) -> int:
 
 def _boxes(events: Sequence[Event], now_us: int | None) -> list[Box]:
     found: list[Box] = []
-    opened: dict[str, int] = {}  # partition -> when its first batch of the open transaction was written
+    # Partition -> when each batch of its open transaction was written, and its offset. Times of batches are the client's: by
+    # them one may stand before the marker of the transaction before it, by its offset it does not.
+    opened: dict[str, Written] = {}
     end = max((each.at_us + (each.took_us or 0) for each in events), default=0)
     now = end if now_us is None else max(end, now_us)
     for at, event in enumerate(events):
@@ -127,7 +130,7 @@ def _boxes(events: Sequence[Event], now_us: int | None) -> list[Box]:
                 where = f"{each.topic}-{each.partition}"
                 if event.name == "Produce" and each.error == "NONE":
                     found.append(Box(where, event.at_us, until, _batch_text(each), "batch", "NONE", at))
-                    opened.setdefault(where, event.at_us)
+                    opened.setdefault(where, []).append((event.at_us, each.base_offset))
                 elif event.name == "TxnOffsetCommit":
                     text = f"{where}={each.committed_offset}"
                     found.append(
@@ -140,8 +143,11 @@ def _boxes(events: Sequence[Event], now_us: int | None) -> list[Box]:
                 where = f"{each.topic}-{each.partition}"
                 text = event.name if each.base_offset is None else f"{event.name} {each.base_offset}"
                 found.append(Box(where, event.at_us, until, text, event.name.lower(), "NONE", at))
-                if where in opened:
-                    begin = opened.pop(where)
+                ended, rest = _ended_by(each.base_offset, opened.pop(where, []))
+                if rest:
+                    opened[where] = rest
+                if ended:
+                    begin = min(when for when, _ in ended)
                     found.append(
                         Box(
                             f"LSO {where}", begin, until, f"pinned {_ms(until - begin)}", "pinned", "NONE", at
@@ -150,19 +156,35 @@ def _boxes(events: Sequence[Event], now_us: int | None) -> list[Box]:
         if event.kind == "rpc" and event.name == "EndTxn" and event.error == "NONE":
             found += _ended_without_markers(events, at, opened, until)
     last = len(events) - 1
-    for where, begin in opened.items():
+    for where, written in opened.items():
+        begin = min(when for when, _ in written)
         text = f"pinned {_ms(now - begin)}, still"
         found.append(Box(f"LSO {where}", begin, now, text, "pinned", "NONE", last))
     return found
 
 
-def _ended_without_markers(events: Sequence[Event], at: int, opened: dict[str, int], until: int) -> list[Box]:
+Written = list[tuple[int, int | None]]
+
+
+def _ended_by(marker: int | None, written: Written) -> tuple[Written, Written]:
+    """The batches before a marker and those behind it, by their offsets where they are known."""
+    behind: Written = []
+    before: Written = []
+    for when, offset in written:
+        is_behind = marker is not None and offset is not None and offset > marker
+        (behind if is_behind else before).append((when, offset))
+    return before, behind
+
+
+def _ended_without_markers(
+    events: Sequence[Event], at: int, opened: dict[str, Written], until: int
+) -> list[Box]:
     """A tap sees no markers: there the answer to EndTxn is the last that is known."""
     if any(each.kind == "marker" for each in events):
         return []
     found = [
         Box(f"LSO {where}", begin, until, f"pinned {_ms(until - begin)}", "pinned", "NONE", at)
-        for where, begin in opened.items()
+        for where, begin in ((where, min(when for when, _ in each)) for where, each in opened.items())
     ]
     opened.clear()
     return found
@@ -205,7 +227,7 @@ def row(event: Event, begin_us: int) -> list[str]:
 def _touched_text(touched: Touched) -> str:
     text = f"{touched.topic}-{touched.partition}"
     if touched.count is not None:
-        text += f" {touched.count} records seq {touched.base_sequence}"
+        text += f" {touched.count} record{'' if touched.count == 1 else 's'} seq {touched.base_sequence}"
     if touched.base_offset is not None:
         text += f" at {touched.base_offset}"
     if touched.committed_offset is not None:
@@ -227,7 +249,12 @@ class _Axis:
         self.end = max((each.until_us for each in boxes), default=1)
         self.breaks = self._long_rests(boxes)
         drawn = max(self.end - self.begin - sum(until - at for at, until in self.breaks), 1)
-        self._scale = (WIDTH - NAME_WIDTH - 20 - BREAK_WIDTH * len(self.breaks)) / drawn
+        room = WIDTH - NAME_WIDTH - 20
+        is_dots = all(each.at_us == each.until_us for each in boxes if each.kind != "pinned")
+        self.break_width = float(BREAK_WIDTH)
+        if self.breaks and is_dots:  # of logs alone: nothing that lasts needs the room
+            self.break_width = room * (0.97 if drawn == 1 else 0.8) / len(self.breaks)
+        self._scale = (room - self.break_width * len(self.breaks)) / drawn
 
     def _long_rests(self, boxes: Sequence[Box]) -> list[tuple[int, int]]:
         """Between things that happen: that readers wait meanwhile is no event."""
@@ -252,7 +279,7 @@ class _Axis:
         for begin, until in self.breaks:
             if at_us > begin:
                 inside = min(at_us, until) - begin
-                found += BREAK_WIDTH * inside / (until - begin) - inside * self._scale
+                found += self.break_width * inside / (until - begin) - inside * self._scale
         return found
 
 
@@ -266,15 +293,19 @@ def _svg(timeline: Timeline) -> str:
             f'role="img" aria-label="{_text(timeline.transactional_id)}">'
         )
     ]
+    whole = _ms(axis.end - axis.begin)
+    free, limit = NAME_WIDTH + 12.0, WIDTH - 14 - len(whole) * AXIS_WIDTH  # between the labels at both ends
     for begin, until in axis.breaks:
-        x = axis.x(begin)
+        x, wide = axis.x(begin), axis.break_width
         parts.append(
-            f'<rect class="break" x="{x + 3:.1f}" y="0" width="{BREAK_WIDTH - 6}" height="{height - 20}"/>'
+            f'<rect class="break" x="{x + 3:.1f}" y="0" width="{wide - 6:.1f}" height="{height - 20}"/>'
         )
-        if until < axis.end:  # or it stands where the whole length does
+        said = f"\u2026{_ms(until - begin)}\u2026"
+        left, right = (x + wide / 2 + side * len(said) * AXIS_WIDTH / 2 for side in (-1, 1))
+        if free <= left and right <= limit:
+            free = right + 4
             parts.append(
-                f'<text class="axis" x="{x + BREAK_WIDTH / 2:.1f}" y="{height - 6}" text-anchor="middle">'
-                f"\u2026{_ms(until - begin)}\u2026</text>"
+                f'<text class="axis" x="{x + wide / 2:.1f}" y="{height - 6}" text-anchor="middle">{said}</text>'
             )
     for number, lane in enumerate(lanes):
         y = number * LANE_HEIGHT
@@ -284,7 +315,7 @@ def _svg(timeline: Timeline) -> str:
     parts.append(
         f'<text class="axis" x="{NAME_WIDTH}" y="{height - 6}">0</text>'
         f'<text class="axis" x="{WIDTH - 8}" y="{height - 6}" text-anchor="end">'
-        f"{_ms(axis.end - axis.begin)}</text></svg>"
+        f"{whole}</text></svg>"
     )
     return "".join(parts)
 

@@ -11,7 +11,7 @@ from oncelog.errors import ErrorCode
 from oncelog.inspect import replay
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import Event, from_line, traced_events
-from oncelog.inspect.replay import Replayed, StateRecord
+from oncelog.inspect.replay import Past, Replayed, StateRecord
 from oncelog.inspect.timeline import Timeline, timeline
 
 MS: Final = 1000  # microseconds
@@ -69,13 +69,13 @@ def _named(cluster: Cluster, events: Sequence[Event]) -> Iterator[Event]:
         )
 
 
-def tapped(record: Path | None, transactional_id: str) -> list[Event]:
-    """What a tap has written so far; a last line that is not whole yet is left for later."""
+def tapped(record: Path | None, transactional_id: str) -> list[tuple[int, Event]]:
+    """What a tap has written so far, each with the number of its line; a last line that is not whole yet is left for later."""
     if record is None or not record.exists():
         return []
     with record.open(encoding="utf-8") as lines:
-        found = [from_line(line) for line in lines if line.endswith("\n")]
-    return [each for each in found if each.transactional_id == transactional_id]
+        found = [(number, from_line(line)) for number, line in enumerate(lines) if line.endswith("\n")]
+    return [(number, each) for number, each in found if each.transactional_id == transactional_id]
 
 
 def tell(
@@ -88,24 +88,45 @@ def tell(
     now_us: int | None = None,
 ) -> Told:
     """All that can be known of the last so many transactions of an id, in one timeline."""
-    try:
-        states = replay.history(cluster, transactional_id)
-    except RefusedByBroker as fault:
-        if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise
-        states = []  # no transaction was ever begun here
+    source = FROM_TAP if tapped(record, transactional_id) else FROM_RING
+
+    def ask() -> list[tuple[int, Event]]:
+        if source == FROM_TAP:
+            return tapped(record, transactional_id)
+        return requests(cluster, door, transactional_id) or []
+
+    before = ask()
+    states = past_of(cluster, transactional_id).states
+    seen = _until_then(before, ask(), states)
     past = replay.transactions(transactional_id, states)
-    seen, source = tapped(record, transactional_id), FROM_TAP
-    if not seen:
-        kept = requests(cluster, door, transactional_id)
-        seen, source = [event for _, event in kept or ()], FROM_RING
     if not seen:
         chosen = past if last is None else past[-last:]
         told = [one for each in chosen for one in replay.events(cluster, each)]
-        return Told(timeline(transactional_id, told, now_us=now_us), FROM_LOGS, tuple(states), len(past))
+        return Told(timeline(transactional_id, told, now_us=now_us), FROM_LOGS, states, len(past))
     inside = _inside(cluster, past, seen, last)
     merged = timeline(transactional_id, [*seen, *inside], last=last, now_us=now_us)
-    return Told(merged, source, tuple(states), len(past))
+    return Told(merged, source, states, len(past))
+
+
+def past_of(cluster: Cluster, transactional_id: str) -> Past:
+    """What the state log holds of an id; nothing where there is no such log yet."""
+    try:
+        return replay.past(cluster, transactional_id)
+    except RefusedByBroker as fault:
+        if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise
+        return Past((), ())  # no transaction was ever begun here
+
+
+def _until_then(
+    before: Sequence[tuple[int, Event]], after: Sequence[tuple[int, Event]], states: Sequence[StateRecord]
+) -> list[Event]:
+    """Requests and states are asked for one after the other while clients go on: a request that came meanwhile counts only
+    if the states reach as far, or it would stand there without them.
+    """
+    newest = max((number for number, _ in before), default=-1)
+    reached_us = (states[-1].at_ms + 1) * MS if states else 0
+    return [event for number, event in after if number <= newest or event.at_us < reached_us]
 
 
 def _inside(

@@ -103,6 +103,11 @@ class Pin:
     from_oncelog: bool
     frees: str  # the command that frees it
 
+    @property
+    def hidden(self) -> int:
+        """What its readers wait for: records where they were counted, else offsets."""
+        return self.hidden_offsets if self.hidden_records is None else self.hidden_records
+
 
 def rows(
     cluster: Cluster,
@@ -225,8 +230,12 @@ def _producers(
     return found
 
 
-def pins(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Pin]:
-    """Every partition, internal topics too, whose last stable offset is below its high watermark; longest first."""
+def pins(
+    cluster: Cluster, door: SideDoor, *, now_ms: int, counted_offsets: int = COUNTED_OFFSETS
+) -> list[Pin]:
+    """Every partition, internal topics too, whose last stable offset is below its high watermark; longest first.
+
+    What is hidden there is read to be counted, if it is no more than `counted_offsets`."""
     everywhere = [
         TopicPartition(topic.name, each.index) for topic in cluster.topics() for each in topic.partitions
     ]
@@ -239,6 +248,12 @@ def pins(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Pin]:
         where: sorted((each for each in found if each.start_offset >= 0), key=lambda each: each.start_offset)
         for where, found in producers.items()
     }
+    quiet = [where for where, found in opened.items() if not found]
+    if quiet:  # ended since it was asked, or it grew between the two questions: then nobody waits there
+        again = ask.ends_of(cluster, quiet)
+        for where in quiet:
+            if where in again and again[where].last_stable_offset >= held[where].high_watermark:
+                del held[where]
     owners = _owners(cluster, {each.producer.id for found in opened.values() for each in found})
     waiting = _waiting_groups(cluster, held)
     causes = door.causes([each.transactional_id for each in owners.values()])
@@ -253,7 +268,7 @@ def pins(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Pin]:
             waiting.get(where, ()),
             causes,
             last,
-            _hidden_records(cluster, where, ends[where]),
+            _hidden_records(cluster, where, ends[where], counted_offsets),
             now_ms,
         )
         for where in held
@@ -261,9 +276,9 @@ def pins(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Pin]:
     return sorted(found, key=lambda each: (-(each.pinned_ms or 0), each.topic, each.partition))
 
 
-def _hidden_records(cluster: Cluster, where: TopicPartition, ends: Ends) -> int | None:
+def _hidden_records(cluster: Cluster, where: TopicPartition, ends: Ends, limit: int) -> int | None:
     """Records behind the last stable offset that are not aborted already."""
-    if ends.high_watermark - ends.last_stable_offset > COUNTED_OFFSETS:
+    if ends.high_watermark - ends.last_stable_offset > limit:
         return None
     behind = strip.stretches(cluster, where, ends, start=ends.last_stable_offset, stop=ends.high_watermark)
     return sum(each.count for each in behind if each.fate in (strip.COMMITTED, strip.OPEN))

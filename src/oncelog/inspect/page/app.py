@@ -36,6 +36,7 @@ from oncelog.inspect.timeline import Timeline
 from oncelog.model import TopicPartition
 
 STATIC: Final = Path(__file__).parent / "static"
+MEASURED: Final = Path(__file__).parent / "measured"  # what was measured for this release
 COOKIE: Final = "oncelog_token"
 TICK_S: Final = 1.0
 FORM_LIMIT_BYTES: Final = 16_384
@@ -50,6 +51,14 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+
+
+class BadForm(Exception):
+    """A form that this page did not send."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +154,7 @@ class Page:
                 Route("/now", self._screen(self._now)),
                 Route("/txn", self._screen(self._transactions)),
                 Route("/txn/{tid:path}", self._screen(self._transaction)),
+                Route("/history/{tid:path}", self._screen(self._history)),
                 Route("/topics", self._screen(self._topics)),
                 Route("/partition/{topic}/{partition:int}", self._screen(self._partition)),
                 Route("/groups", self._screen(self._groups)),
@@ -176,6 +186,11 @@ class Page:
                 made, status = (
                     Screen("now", "Nothing to abort", "oncelog txn stuck", el("p", str(fault))),
                     409,
+                )
+            except BadForm as fault:
+                made, status = (
+                    Screen("now", "Not understood", "oncelog --help", el("p", str(fault), class_="warning")),
+                    fault.status,
                 )
             except (ClientFault, OncelogError, ValueError) as fault:
                 body = el("p", str(fault), class_="warning")
@@ -211,7 +226,7 @@ class Page:
         return Screen("txn", "Transactional ids", command("txn", "ls", "--match", match or "*"), body)
 
     async def _transaction(self, request: Request) -> "Screen":
-        tid = request.path_params["tid"]
+        tid = _id(request)
         last = min(max(_number(request, "last") or 1, 1), 50)
         value = await run_in_threadpool(self._inspector.transaction, tid, last)
         same = f"{about('show', tid)}; {about('trace', tid, '--last', last)}"
@@ -219,6 +234,15 @@ class Page:
             body = el("p", "Its coordinator does not know it.", class_="empty")
             return Screen("txn", tid, same, body, missing=True)
         return Screen("txn", tid, same, screens.transaction(value))
+
+    async def _history(self, request: Request) -> "Screen":
+        tid = _id(request)
+        value = await run_in_threadpool(self._inspector.history, tid)
+        same = about("replay", tid, "--all")
+        if value is None:
+            body = el("p", "Its coordinator does not know it.", class_="empty")
+            return Screen("txn", tid, same, body, missing=True)
+        return Screen("txn", tid, same, screens.history(value))
 
     async def _topics(self, _: Request) -> "Screen":
         found = await run_in_threadpool(self._inspector.topics)
@@ -264,7 +288,7 @@ class Page:
             chosen = (await _form(request)).get("story", "")
             story = self._stories.get(chosen)
             if story is None:
-                raise ValueError(f"wanted one of {', '.join(self._stories)}, found {chosen!r}")
+                raise BadForm(400, f"wanted one of {', '.join(self._stories)}, found {chosen!r}")
             told, said = await run_in_threadpool(story.run)
         rows = [(each.key, each.title, each.what) for each in self._stories.values()]
         return Screen("learn", "Learn", "make demo", screens.learn(rows, told, chosen, said), live=False)
@@ -294,7 +318,7 @@ class Page:
         plan = await run_in_threadpool(self._inspector.plan_abort, tid, where, start)
         if request.method == "POST":
             await run_in_threadpool(self._inspector.abort, plan)
-            return RedirectResponse("/now" if tid is None else f"/txn/{quote(tid, safe='')}", 303)
+            return RedirectResponse("/now" if tid is None else f"/txn/?id={quote(tid, safe='')}", 303)
         hidden = {name: asked[name] for name in ("tid", "partition", "start") if asked.get(name)}
         has_token = self._access.knows(request.cookies.get(COOKIE))
         same = (
@@ -386,8 +410,13 @@ async def _form(request: Request) -> dict[str, str]:
     async for piece in request.stream():
         body += piece
         if len(body) > FORM_LIMIT_BYTES:
-            raise ValueError(f"a form of more than {FORM_LIMIT_BYTES} bytes")
+            raise BadForm(413, f"a form of more than {FORM_LIMIT_BYTES} bytes")
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+def _id(request: Request) -> str:
+    """A transactional id in the path, or in the query where a path cannot hold it."""
+    return request.path_params["tid"] or request.query_params.get("id", "")
 
 
 def _number(request: Request, name: str) -> int | None:

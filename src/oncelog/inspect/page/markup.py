@@ -77,7 +77,13 @@ def action(label: Child, *path: object, **query: object) -> Safe:
 
 
 def link(label: Child, *path: object, **query: object) -> Safe:
-    """A link within the page; every part of the path is one name, whatever is in it."""
+    """A link within the page; every part of the path is one name, whatever is in it.
+
+    But for names that browsers take for steps upwards, encoded or not, and for line ends, at which routes end: those go
+    into the query.
+    """
+    if path and (path[-1] in (".", "..") or "\n" in str(path[-1])):
+        path, query = (*path[:-1], ""), {"id": path[-1], **query}
     where = "/" + "/".join(quote(str(each), safe="") for each in path)
     asked = "&".join(f"{key}={quote(str(value), safe='')}" for key, value in query.items())
     return el("a", label, href=f"{where}?{asked}" if asked else where)

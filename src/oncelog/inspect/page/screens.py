@@ -3,19 +3,32 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import median_low
 from typing import Any, Final, cast
 
 from oncelog.inspect.abort import Plan
-from oncelog.inspect.annotate import Piece
+from oncelog.inspect.annotate import Piece, hex_lines, text_of
+from oncelog.inspect.ask import Cause
 from oncelog.inspect.events import NO_ANSWER, UNDER_WAY
 from oncelog.inspect.explain import Explanation
-from oncelog.inspect.inspector import GroupRow, Now, PartitionPage, TransactionPage
+from oncelog.inspect.inspector import (
+    STRIP_OFFSETS,
+    GroupRow,
+    HistoryPage,
+    Now,
+    PartitionPage,
+    TransactionPage,
+)
 from oncelog.inspect.page.markup import Child, Safe, action, el, join, link, table, text
+from oncelog.inspect.replay import Replayed, StateRecord
 from oncelog.inspect.spark_queries import MicroBatch, SparkQuery
+from oncelog.inspect.strip import Stretch
 from oncelog.inspect.timeline import Timeline
 from oncelog.inspect.views import LastRequest, Pin, TransactionRow
+from oncelog.inspect.wire import pieces_of_answer, pieces_of_request
+from oncelog.model import TopicPartition
 
 SCREENS: Final = (
     ("now", "Now"),
@@ -28,6 +41,12 @@ SCREENS: Final = (
 )
 NEEDS_ONCELOG: Final = "n/a (needs oncelog broker)"
 SHOWN_ROWS: Final = 500
+SHOWN_STATES: Final = 12  # under the lanes
+SHOWN_HISTORY: Final = 60
+SHOWN_BATCHES: Final = 400
+BARS: Final = 90
+FEWEST_BARS: Final = 30  # of a few, none is wider than with so many
+OVER: Final = ("committed", "marker", "aborted", "open")  # what is drawn over what
 STRIP_WIDTH: Final = 1080
 LINE_WIDTH: Final = 120
 LINE_HEIGHT: Final = 26
@@ -173,7 +192,7 @@ def pins(found: Sequence[Pin]) -> Safe:
             link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
             each.last_stable_offset,
             each.high_watermark,
-            each.hidden_records if each.hidden_records is not None else each.hidden_offsets,
+            each.hidden,
             age(each.pinned_ms),
             link(each.transactional_id, "txn", each.transactional_id)
             if each.transactional_id is not None
@@ -190,10 +209,12 @@ def pins(found: Sequence[Pin]) -> Safe:
     return table(head, rows, empty="No partition is held: every reader sees everything.")
 
 
-def _client(pin: Pin) -> str:
+def _client(pin: Pin) -> Child:
     if not pin.from_oncelog:
         return NEEDS_ONCELOG
-    return "-" if pin.client_id is None else f"{pin.client_id} at {pin.address}"
+    if pin.client_id is None:
+        return "-"
+    return join(f"{pin.client_id} at ", el("span", pin.address, class_="whole"))
 
 
 def _abort_link(pin: Pin) -> Child:
@@ -261,16 +282,24 @@ def transaction(value: TransactionPage) -> Safe:
     ]
     return join(
         facts(told),
-        el("p", action("abort\u2026", "abort", tid=view.transactional_id), class_="do")
-        if view.state == "Ongoing"
-        else None,
+        el(
+            "p",
+            action("history", "history", view.transactional_id),
+            el("span", action("abort\u2026", "abort", tid=view.transactional_id), class_="do")
+            if view.state == "Ongoing"
+            else None,
+            class_="ways",
+        ),
         el("h2", "Lanes"),
         lanes(value.timeline),
         el("p", f"From {value.source}. ", *_how_many(value), class_="empty"),
         el("h2", "Partitions of the open transaction"),
         table("partition|first offset|LSO|high watermark|".split("|"), partitions, empty="None is open."),
-        el("h2", "Epochs and states, newest first"),
-        history(value),
+        el("h2", "States, newest first"),
+        states(value.states[-SHOWN_STATES:]),
+        el("p", link("all of them", "history", view.transactional_id), class_="empty")
+        if len(value.states) > SHOWN_STATES
+        else None,
     )
 
 
@@ -293,10 +322,11 @@ def _bump(value: TransactionPage) -> str:
     if not value.view.from_oncelog:
         return NEEDS_ONCELOG
     bump = value.view.bump
-    if bump is None:
-        return "never bumped"
-    who = f" {bump.client_id} at {bump.address}" if bump.client_id is not None else ""
-    return f"{bump.cause}{who}, to epoch {bump.producer_epoch}"
+    return "never bumped" if bump is None else f"{_caused(bump)}, to epoch {bump.producer_epoch}"
+
+
+def _caused(bump: Cause) -> str:
+    return bump.cause if bump.client_id is None else f"{bump.cause} {bump.client_id} at {bump.address}"
 
 
 def _last_request(found: LastRequest | None, from_oncelog: bool) -> str:
@@ -308,16 +338,118 @@ def _last_request(found: LastRequest | None, from_oncelog: bool) -> str:
     return f"{found.name} {age(found.ago_ms)} ago by {found.client_id} at {found.address}{answer}"
 
 
-def history(value: TransactionPage) -> Safe:
+def history(value: HistoryPage) -> Safe:
+    """All that the log holds of one id: who had it, how its transactions ended and how long they took."""
+    view, done = value.view, value.transactions
+    lasted = sorted(each.ended_ms - each.began_ms for each in done if each.ended_ms is not None)
+    told: list[tuple[str, Child]] = [
+        ("state", el("span", view.state, class_=f"state {view.state}")),
+        ("producer id / epoch", f"{view.producer_id} / {view.producer_epoch}"),
+        ("committed", f"{sum(each.outcome == 'commit' for each in done):,}"),
+        ("aborted", f"{sum(each.outcome == 'abort' for each in done):,}"),
+        ("half of them took up to", age(median_low(lasted)) if lasted else "-"),
+        ("the longest took", age(lasted[-1]) if lasted else "-"),
+    ]
+    bumps = [
+        (
+            el("time", str(each.at_ms), data_ms=each.at_ms),
+            each.producer_epoch,
+            each.cause,
+            "-" if each.client_id is None else each.client_id,
+            "-" if each.address is None else each.address,
+        )
+        for each in reversed(value.bumps)
+    ]
+    return join(
+        facts(told),
+        el("p", action("lanes", "txn", view.transactional_id), class_="ways"),
+        el("h2", "How they ended, oldest at the left, and how long they took"),
+        outcomes_svg(done),
+        el("h2", "Who had the id, and why its epoch was bumped, newest first"),
+        table(
+            "when|to epoch|cause|client|address".split("|"),
+            bumps[:SHOWN_ROWS],
+            empty="Nobody bumped it." if view.from_oncelog else NEEDS_ONCELOG,
+        ),
+        el("h2", "Transactions, newest first"),
+        _past_transactions(done),
+        el("h2", "States, newest first"),
+        states(value.states[-SHOWN_HISTORY:]),
+    )
+
+
+def _past_transactions(done: Sequence[Replayed]) -> Safe:
+    rows = [
+        (
+            each.number,
+            el("span", each.outcome, class_=f"verdict {each.outcome}"),
+            el("time", str(each.began_ms), data_ms=each.began_ms),
+            "-" if each.ended_ms is None else age(each.ended_ms - each.began_ms),
+            f"{each.producer_id} / {each.producer_epoch}",
+            _each_whole(each.partitions),
+            each.states[0].offset,
+        )
+        for each in reversed(done[-SHOWN_HISTORY:])
+    ]
+    head = "transaction|outcome|began|took|producer id / epoch|partitions|state record".split("|")
+    return table(head, rows, empty="The log holds none.")
+
+
+def _each_whole(partitions: Sequence[TopicPartition]) -> Child:
+    """Their names, of which none is broken over two lines where there is room."""
+    if not partitions:
+        return "-"
+    last = len(partitions) - 1
+    return [
+        [el("span", f"{each}{',' if at < last else ''}", class_="name"), " "]
+        for at, each in enumerate(partitions)
+    ]
+
+
+def outcomes_svg(done: Sequence[Replayed]) -> Safe:
+    """A bar for each of the last ones, as high as it was long, in the colour of its end."""
+    shown = done[-BARS:]
+    if not shown:
+        return el("p", "The log holds no transaction.", class_="empty")
+    lasted = [max((each.ended_ms or each.states[-1].at_ms) - each.began_ms, 0) for each in shown]
+    most = max(*lasted, 1)
+    wide = STRIP_WIDTH / max(len(shown), FEWEST_BARS)
+    bars = [
+        f'<rect class="bar {each.outcome}" x="{at * wide + 1:.1f}" y="{62 - max(ms / most * 58, 3):.1f}" '
+        f'width="{wide - 2:.1f}" height="{max(ms / most * 58, 3):.1f}">'
+        f"<title>{each.number}: {text(each.outcome)}, {age(ms)}</title></rect>"
+        for at, (each, ms) in enumerate(zip(shown, lasted, strict=True))
+    ]
+    return join(
+        el(
+            "div",
+            Safe(
+                f'<svg class="strip bars" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {STRIP_WIDTH} 66" '
+                f'role="img" aria-label="the last {len(shown)} transactions">{"".join(bars)}</svg>'
+            ),
+            class_="scroll",
+        ),
+        el(
+            "p",
+            el("span", "committed", class_="fate committed"),
+            el("span", "aborted", class_="fate aborted"),
+            el("span", "open", class_="fate open"),
+            f"the highest is {age(most)}",
+            class_="legend",
+        ),
+    )
+
+
+def states(found: Sequence[StateRecord]) -> Safe:
     rows = [
         (
             each.offset,
             el("time", str(each.at_ms), data_ms=each.at_ms),
             el("span", each.state or "tombstone", class_=f"state {each.state}"),
             f"{each.producer_id} / {each.producer_epoch}",
-            ", ".join(str(one) for one in each.partitions) or "-",
+            _each_whole(each.partitions),
         )
-        for each in reversed(value.states[-200:])
+        for each in reversed(found)
     ]
     return table(
         "record|when|state|producer id / epoch|partitions".split("|"), rows, empty="The log holds no record."
@@ -332,8 +464,8 @@ def lanes(found: Timeline) -> Safe:
         el(
             "details",
             el("summary", " ".join(cell for cell in row if cell not in ("-", ""))),
-            _wire("request", event.request, event.request_bytes),
-            _wire("answer", event.response, event.response_bytes),
+            _wire("request", event.request, event.request_bytes, pieces_of_request),
+            _wire("answer", event.response, event.response_bytes, _fields_of_answer(event.request)),
             _why(event.error, event.transactional_id),
             id=f"event-{number}",
             class_="event",
@@ -359,24 +491,25 @@ def _why(error: str, transactional_id: str) -> Safe | None:
     return el("p", link(f"why {error}?", "explain", error, tid=transactional_id))
 
 
-def _wire(name: str, data: str, size: int) -> Safe | None:
+def _wire(name: str, data: str, size: int, fields_of: Callable[[bytes], list[Piece]]) -> Safe | None:
+    """A message as its bytes, each with its meaning."""
     if not data:
         return None
     raw = bytes.fromhex(data)
-    lines = [
-        f"{at:5d}  {raw[at : at + 16].hex(' '):<47}  {_ascii(raw[at : at + 16])}"
-        for at in range(0, len(raw), 16)
-    ]
     cut = f", the first {len(raw)} shown" if len(raw) < size else ""
-    return join(el("h3", f"{name}: {size} bytes{cut}"), el("pre", "") if not lines else _pre(lines))
+    pieces = fields_of(raw) or [Piece(0, raw, "", text_of(raw))]
+    return join(el("h3", f"{name}: {size} bytes{cut}"), _pre(list(hex_lines(pieces))))
+
+
+def _fields_of_answer(request: str) -> Callable[[bytes], list[Piece]]:
+    """An answer does not say what it answers: its request does."""
+    head = bytes.fromhex(request[:8])
+    key, version = int.from_bytes(head[:2], "big"), int.from_bytes(head[2:], "big")
+    return lambda raw: pieces_of_answer(raw, key, version)
 
 
 def _pre(lines: Sequence[str]) -> Safe:
     return Safe("<pre>" + "\n".join(text(line, 4000) for line in lines) + "</pre>")
-
-
-def _ascii(data: bytes) -> str:
-    return "".join(chr(each) if 32 <= each < 127 else "." for each in data)
 
 
 def explanation(value: Explanation) -> Safe:
@@ -392,7 +525,7 @@ def explanation(value: Explanation) -> Safe:
     ]
     return join(
         el("p", value.text),
-        el("p", f"then: {value.then}"),
+        el("p", f"What the client must do: {value.then}."),
         table("|cause|what happened|evidence|what to do".split("|"), rows, empty="No cause is known."),
     )
 
@@ -422,7 +555,7 @@ def partition(value: PartitionPage, hexed: Sequence[Piece], offset: int | None) 
             "yes" if each.fate == "committed" and each.last_offset < ends.last_stable_offset else "no",
             "yes" if each.fate != "marker" else "no",
         )
-        for each in reversed(value.stretches)
+        for each in reversed(value.stretches[-SHOWN_BATCHES:])
     ]
     head = "first|last|fate|records|bytes|producer|sequence|read_committed sees|read_uncommitted sees".split(
         "|"
@@ -440,30 +573,37 @@ def partition(value: PartitionPage, hexed: Sequence[Piece], offset: int | None) 
             ]
         ),
         el("div", strip_svg(value), class_="scroll"),
-        _legend(),
+        _legend(value),
         _hex_pane(hexed, offset),
         el("h2", "Batches, newest first"),
         table(head, rows, empty="The partition is empty."),
+        el("p", f"and {len(value.stretches) - SHOWN_BATCHES:,} older ones in the strip", class_="empty")
+        if len(value.stretches) > SHOWN_BATCHES
+        else None,
     )
 
 
 def strip_svg(value: PartitionPage) -> Safe:
-    """The offsets as one band, and under it where each kind of reader stands."""
-    begin, end = value.start, max(value.ends.high_watermark, value.start + 1)
+    """The offsets as one band, and where each kind of reader stands. What is rare is drawn over what is common, and never
+    too thin to be seen.
+    """
+    begin, end = value.start, max(value.stop, value.start + 1)
     scale = (STRIP_WIDTH - 20) / (end - begin)
     parts: list[str] = []
-    for each in value.stretches:
-        x = 10 + (max(each.first_offset, begin) - begin) * scale
-        wide = max((each.last_offset - each.first_offset + 1) * scale - 0.5, 1.5)
+    for fate, first, last in sorted(_runs(value.stretches), key=lambda each: OVER.index(each[0])):
+        wide = max((last - first + 1) * scale - 0.5, 2.5 if fate in ("aborted", "open") else 1.0)
+        x = min(10 + (max(first, begin) - begin) * scale, STRIP_WIDTH - 10 - wide)
         parts.append(
-            f'<rect class="fate {each.fate}" x="{x:.1f}" y="18" width="{wide:.1f}" height="26">'
-            f"<title>{text(each.fate)} {each.first_offset}-{each.last_offset}</title></rect>"
+            f'<rect class="fate {fate}" x="{x:.1f}" y="18" width="{wide:.1f}" height="26">'
+            f"<title>{text(fate)} {first}-{last}</title></rect>"
         )
     for name, offset, y in (
         ("LSO", value.ends.last_stable_offset, 60),
         ("HW", value.ends.high_watermark, 12),
     ):
-        x = 10 + (min(max(offset, begin), end) - begin) * scale
+        if not begin <= offset <= end:
+            continue
+        x = 10 + (offset - begin) * scale
         anchor = "end" if x > STRIP_WIDTH * 0.7 else "start"
         parts.append(
             f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="50"/>'
@@ -475,10 +615,27 @@ def strip_svg(value: PartitionPage) -> Safe:
     )
 
 
-def _legend() -> Safe:
+def _runs(found: Sequence[Stretch]) -> list[tuple[str, int, int]]:
+    """Batches of one fate that follow each other as one."""
+    runs: list[tuple[str, int, int]] = []
+    for each in found:
+        if runs and runs[-1][0] == each.fate and runs[-1][2] + 1 == each.first_offset:
+            runs[-1] = (each.fate, runs[-1][1], each.last_offset)
+        else:
+            runs.append((each.fate, each.first_offset, each.last_offset))
+    return runs
+
+
+def _legend(value: PartitionPage) -> Safe:
+    """What the colours mean, which offsets these are, and the way to others."""
+    ends, where = value.ends, ("partition", value.topic, value.partition)
+    older = max(value.start - STRIP_OFFSETS, ends.log_start)
     return el(
         "p",
         *(el("span", each, class_=f"fate {each}") for each in ("committed", "open", "aborted", "marker")),
+        el("span", f"offsets {value.start:,} to {max(value.stop - 1, value.start):,}"),
+        link("older", *where, start=older) if value.start > ends.log_start else None,
+        link("newest", *where) if value.stop < ends.high_watermark else None,
         class_="legend",
     )
 
@@ -508,7 +665,7 @@ def groups(found: Sequence[GroupRow]) -> Safe:
     rows = [
         (
             each.group,
-            each.state,
+            el("span", each.state, class_="state"),
             link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
             each.committed_offset,
             each.lag_offsets,
@@ -521,7 +678,7 @@ def groups(found: Sequence[GroupRow]) -> Safe:
         )
         for each in found
     ]
-    head = "group|state|partition|committed|lag in offsets|lag in records it will see|blocked by".split("|")
+    head = "group|state|partition|committed|lag in offsets|lag in visible records|blocked by".split("|")
     return table(head, rows, empty="No group has committed an offset.")
 
 
@@ -616,7 +773,7 @@ def cost(results: Path | None, measured: Sequence[Mapping[str, str]] | None, *, 
 
 
 def _eos_first(file: Path) -> tuple[bool, str]:
-    return not file.name.startswith("eos"), file.name
+    return not file.stem.startswith("eos"), file.stem
 
 
 def _kept(file: Path) -> Safe | None:
@@ -637,7 +794,7 @@ def _kept(file: Path) -> Safe | None:
         shown = el("pre", json.dumps(fields, indent=1)[:4000])
         return el("details", el("summary", file.stem), shown, id=f"results-{file.stem}")
     told: dict[str, Any] = {**cast(dict[str, Any], fields.get("machine") or {})}
-    told |= {name: fields[name] for name in ("rounds", "seconds") if name in fields}
+    told |= {name: fields[name] for name in ("oncelog", "rounds", "seconds") if name in fields}
     circumstances = [f"{name.replace('_', ' ')}: {value}" for name, value in told.items()]
     return join(
         el("h2", file.stem),
@@ -658,7 +815,9 @@ def _cell(name: str, said: str, row: Mapping[str, str]) -> Child:
     if ratio is not None:
         is_lost = any("**" in str(each) for each in row.values())
         return join(el("span", said, class_="ratio"), _ratio_svg(float(ratio[1]), is_lost=is_lost))
-    return el("span", said.replace("**", ""), class_="lost") if "**" in said else said
+    if "**" in said:
+        return el("span", said.replace("**", ""), class_="lost")
+    return el("span", said, class_="ratio") if "CPU" in name and "/ " not in said else said
 
 
 def _ratio_svg(ratio: float, *, is_lost: bool) -> Safe:

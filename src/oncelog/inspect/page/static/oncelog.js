@@ -2,7 +2,9 @@
 // Nothing is made of text here: the server escapes, we only move nodes.
 
 const main = document.getElementById("main");
+const CAN_FOCUS = "a, button, input, summary, g.box";
 let asking = false;
+let pressed = false; // a click on what is replaced between press and release is lost
 
 function localTimes(root) {
   for (const each of root.querySelectorAll("time[data-ms]")) {
@@ -14,7 +16,14 @@ function localTimes(root) {
 
 function busy() {
   const focused = document.activeElement;
-  return document.hidden || (focused && focused.closest("form, details[open]")) || !window.getSelection().isCollapsed;
+  return pressed || document.hidden || (focused && focused.closest("form, details[open]")) || !window.getSelection().isCollapsed;
+}
+
+// Puts the new nodes in place of the old ones; who walks with the keyboard stays where they are.
+function replace(nodes) {
+  const at = [...main.querySelectorAll(CAN_FOCUS)].indexOf(document.activeElement);
+  main.replaceChildren(...nodes);
+  if (at >= 0) main.querySelectorAll(CAN_FOCUS)[at]?.focus({ preventScroll: true });
 }
 
 async function refresh() {
@@ -23,12 +32,13 @@ async function refresh() {
   try {
     const answer = await fetch(location.href, { headers: { "X-Fragment": "1" }, cache: "no-store" });
     const text = await answer.text();
+    if (busy()) return; // since it was asked for
     const opened = [...main.querySelectorAll("details[open]")].map((each) => each.id);
     const fresh = new DOMParser().parseFromString(`<main>${text}</main>`, "text/html").querySelector("main");
     localTimes(fresh);
     for (const id of opened) fresh.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
     const scrolled = [...main.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
-    if (fresh.innerHTML !== main.innerHTML) main.replaceChildren(...fresh.childNodes);
+    if (fresh.innerHTML !== main.innerHTML) replace(fresh.childNodes);
     [...main.querySelectorAll(".scroll")].forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
     document.body.classList.toggle("stale", !answer.ok);
   } catch {
@@ -45,6 +55,10 @@ function open(box) {
   pane.scrollIntoView({ block: "nearest" });
   pane.querySelector("summary").focus();
 }
+
+function released() { pressed = false; }
+document.addEventListener("pointerdown", () => { pressed = true; setTimeout(released, 1000); }); // a release elsewhere is not told
+document.addEventListener("pointerup", () => setTimeout(released)); // after the click
 
 main.addEventListener("click", (event) => {
   const box = event.target.closest("g.box");
