@@ -268,7 +268,7 @@ def gather_by_index(memory: Any, at: Positions, size: Positions) -> Array:
 # ---- ways to encode ----------------------------------------------------------------------------------------------------
 
 
-def encode_by_columns(shape: Shape, rows: Any) -> list[bytes]:
+def encode_by_columns(shape: Shape, rows: Any) -> list[bytes | memoryview]:
     return Encoder(US, True, shape.codec, shape.batch_bytes, lambda: NOW).add(rows)
 
 

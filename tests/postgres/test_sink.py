@@ -75,7 +75,7 @@ from pyspark.sql import functions as F
 from oncelog.postgres.sink import PostgresSink
 from oncelog.spark import session
 bootstrap, dsn, checkpoint = sys.argv[1:]
-spark = session(**{"spark.sql.shuffle.partitions": "2"})
+spark = session(master="local[2]", **{"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": False})
 stream = (
     spark.readStream.format("oncelog").option("kafka.bootstrap.servers", bootstrap).option("subscribe", "settled")
     .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "100").load()
@@ -109,6 +109,7 @@ def test_kills_of_the_driver_neither_lose_nor_double_rows(dsn: str, tmp_path: Pa
             deadline = time.monotonic() + 120
             while len(rows(dsn)) <= before and process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.01)
+            assert process.poll() is None, f"the driver ended by itself with {process.returncode}"
             os.killpg(process.pid, signal.SIGKILL)  # right after a commit: Spark does not know of it yet
             process.wait()
         subprocess.run(words, env=environment, check=True, timeout=180, stderr=subprocess.DEVNULL)

@@ -50,7 +50,7 @@ def columns_of(records: Sequence[NewRecord]) -> Any:
     )
 
 
-def records_in(batches: Sequence[bytes]) -> list[NewRecord]:
+def records_in(batches: Sequence[bytes | memoryview]) -> list[NewRecord]:
     """What readers find, batch after batch; and each batch is whole and sound."""
     found: list[NewRecord] = []
     for batch in batches:
@@ -150,7 +150,7 @@ def test_columns_come_back(records: list[NewRecord], codec: str) -> None:
 
 def one_batch(**columns: Any) -> bytes:
     (batch,) = Encoder(None, False, "none", 1_000_000, now_ms).add(pa.RecordBatch.from_pydict(columns))
-    return batch
+    return bytes(batch)
 
 
 def test_a_batch_without_a_producer() -> None:

@@ -1,4 +1,4 @@
-"""Getting a Spark: `session()` on a bare machine, in the pyspark shell, in a kernel, with executors of their own."""
+"""Getting a Spark: `session()` on a bare machine, in the pyspark shell, in a kernel; tests/pipelines/test_cluster.py has executors."""
 
 import os
 import shutil
@@ -144,10 +144,8 @@ KERNEL = """
 
 
 @pytest.mark.xdist_group("spark")
-def test_a_kernel_with_a_running_loop_and_executors_in_processes_of_their_own(
-    filled: str, tmp_path: Path
-) -> None:
-    lines = textwrap.dedent(SESSION).replace("local[2]", "local-cluster[2,1,1024]") + textwrap.dedent(CELLS)
+def test_a_kernel_with_a_running_loop(filled: str, tmp_path: Path) -> None:
+    lines = textwrap.dedent(SESSION) + textwrap.dedent(CELLS)
     script = textwrap.dedent(KERNEL).format(
         cells=textwrap.indent(f"BOOTSTRAP = {filled!r}\n{lines}", " " * 4).strip()
     )

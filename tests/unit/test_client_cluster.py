@@ -16,7 +16,9 @@ from oncelog.client.easy import write_all
 from oncelog.client.faults import RefusedByBroker, Unreachable
 from oncelog.client.transactional import TransactionalId
 from oncelog.errors import ErrorCode
+from oncelog.inspect.ask import describe_transaction
 from oncelog.model import Isolation, TopicPartition
+from oncelog.protocol.messages.describe_transactions import DescribeTransactionsResponse, TransactionState
 from oncelog.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from oncelog.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -28,7 +30,7 @@ from oncelog.protocol.messages.offset_fetch import OffsetFetchResponse, OffsetFe
 from oncelog.record.batch import NewRecord, build_batch
 from tests.unit.scripted_broker import Close, ScriptedBroker
 
-LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR = 2, 3, 9, 10
+LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, DESCRIBE_TRANSACTIONS = 2, 3, 9, 10, 65
 HERE = TopicPartition("t", 0)
 
 
@@ -164,6 +166,29 @@ def test_a_coordinator_whose_connection_breaks_is_borne_with_patience_only() -> 
         breaks = [True] * 4
         with Cluster(broker.bootstrap, patience_ms=10_000) as cluster:
             assert Admin(cluster).group_offsets("g") == {}
+
+
+def test_an_id_whose_coordinator_loads_is_asked_for_again() -> None:
+    """As of a Kafka that was just started: `oncelog txn show` waits for it, a group's offsets do too."""
+    with ScriptedBroker() as broker:
+        found = Coordinator(key="id", node_id=1, host="127.0.0.1", port=broker.port)
+        broker.answers[FIND_COORDINATOR] = lambda _, __: FindCoordinatorResponse(coordinators=[found])
+        errors = [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+
+        def described(_: Any, __: int) -> DescribeTransactionsResponse:
+            state = TransactionState(
+                error_code=errors.pop(), transactional_id="id", transaction_state="Empty", producer_id=7
+            )
+            return DescribeTransactionsResponse(transaction_states=[state])
+
+        broker.answers[DESCRIBE_TRANSACTIONS] = described
+        with Cluster(broker.bootstrap) as cluster:
+            told = describe_transaction(cluster, "id")
+            assert told is not None
+            assert (told.state, told.producer.id) == ("Empty", 7)
+            errors = [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+            with pytest.raises(RefusedByBroker, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+                describe_transaction(cluster, "id")
 
 
 def test_a_broker_that_is_away_is_waited_for_with_patience_only(broker: oncelog.Broker) -> None:

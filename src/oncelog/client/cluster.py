@@ -319,24 +319,24 @@ class Cluster:
     def forget_coordinator(self, key: str, kind: int = GROUP) -> None:
         self._coordinators.pop((kind, key), None)
 
-    def with_coordinator(self, group: str, ask: Callable[[Connection], ResultT]) -> ResultT:
-        """Asks the group's coordinator; again when it moved or is loading. When the connection broke once more, and then
-        with our patience.
+    def with_coordinator(self, key: str, ask: Callable[[Connection], ResultT], kind: int = GROUP) -> ResultT:
+        """Asks the coordinator of a group or a transactional id; again when it moved or is loading. When the connection broke
+        once more, and then with our patience.
         """
         backoff = Backoff(self.timeout_ms)
         patience: Backoff | None = None
         while True:
-            whom = self.coordinator(group)
+            whom = self.coordinator(key, kind)
             try:
                 return ask(whom)
             except Unreachable:
-                self.forget_coordinator(group)
+                self.forget_coordinator(key, kind)
                 if patience is None:
                     patience = Backoff(self.patience_ms)
                 elif not patience.wait():
                     raise
             except RefusedByBroker as fault:
-                self.forget_coordinator(group)
+                self.forget_coordinator(key, kind)
                 if fault.error not in COORDINATOR_PASSING or not backoff.wait():
                     raise
 

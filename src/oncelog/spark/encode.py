@@ -2,7 +2,8 @@
 
 The size of every field of every record is computed first, so it is known where each batch ends and where each number stands; then
 the numbers of all records are written by a few numpy operations, and Arrow joins them with the keys and values, record by record,
-into one stretch of memory that holds the records of all batches. The result is what record/batch.py builds, byte for byte.
+into one stretch of memory that holds all batches, with room for their headers. These are filled in there, and a batch that is not
+compressed is a view of that stretch. The result is what record/batch.py builds, byte for byte.
 """
 
 from collections.abc import Callable
@@ -106,7 +107,7 @@ class Encoder:
         self._now_ms = now_ms
         self.next_sequence = first_sequence
 
-    def add(self, rows: RecordBatch) -> list[bytes]:
+    def add(self, rows: RecordBatch) -> list[bytes | memoryview]:
         """All rows as sealed batches, in their order. Columns `key`, `value` (binary or string), `headers` (lists of (key,
         value)), `timestamp` (timestamps, or milliseconds as int64); all but `value` may be missing, and all may have nulls.
         """
@@ -120,12 +121,12 @@ class Encoder:
                 f"row {largest}: a record of {HEADER_BYTES + most[largest]} bytes, max.request.size is "
                 f"{self._request_limit_bytes}"
             )
-        sealed: list[bytes] = []
+        sealed: list[bytes | memoryview] = []
         for firsts in _chunks(_cuts(np.cumsum(most), self._limit_bytes), most):
             sealed += self._seal(columns, firsts)
         return sealed
 
-    def _seal(self, columns: "_Columns", firsts: Numbers) -> list[bytes]:
+    def _seal(self, columns: "_Columns", firsts: Numbers) -> list[bytes | memoryview]:
         """The batches that begin at these rows; the last number is the row behind them."""
         part = columns.rows(int(firsts[0]), int(firsts[-1]))
         begin = firsts[:-1] - firsts[0]
@@ -133,7 +134,7 @@ class Encoder:
         base_times = part.times[begin]
         max_times = np.maximum.reduceat(part.times, begin)
         deltas = np.arange(part.many) - np.repeat(begin, counts)
-        memory, bounds = part.records(part.times - np.repeat(base_times, counts), deltas)
+        memory, bounds = part.records(part.times - np.repeat(base_times, counts), deltas, begin)
         ends = bounds[np.append(begin[1:], part.many)].tolist()
         return [
             self._batch(memory[start:end], count, base_time, max_time)
@@ -147,16 +148,23 @@ class Encoder:
             )
         ]
 
-    def _batch(self, records: npt.NDArray[np.uint8], count: int, base_time: int, max_time: int) -> bytes:
-        payload, attributes = records, self._attributes
+    def _batch(
+        self, memory: npt.NDArray[np.uint8], count: int, base_time: int, max_time: int
+    ) -> bytes | memoryview:
+        """`memory`: room for the header, and the records."""
+        records = memory[HEADER_BYTES:]
+        packed, attributes = b"", self._attributes
         if self._codec:
             packed = compress(self._codec, records.tobytes())
             if len(packed) < records.size:  # or the limit would not hold for what cannot be compressed
-                payload, attributes = packed, attributes | self._codec
+                attributes |= self._codec
+            else:
+                packed = b""
         producer = self._producer
         sequence = -1
         if producer is not None:
             sequence, self.next_sequence = self.next_sequence, add_sequence(self.next_sequence, count)
+        payload = packed or records
         head = bytearray(HEADER_BYTES)
         HEADER.pack_into(
             head, 0,
@@ -165,7 +173,10 @@ class Encoder:
         )  # fmt: skip
         crc = _extend_crc(_extend_crc(0, bytes(head[CRC_FROM:])), payload)
         head[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
-        return b"".join((head, cast(bytes, payload)))  # an array joins as well
+        if packed:
+            return b"".join((head, packed))
+        memory[:HEADER_BYTES] = head
+        return memory.data
 
 
 def _cuts(sizes: Numbers, limit_bytes: int) -> list[int]:
@@ -207,8 +218,12 @@ class _Part(NamedTuple):
     headers_size: Numbers
     times: Numbers
 
-    def records(self, time_delta: Numbers, offset_delta: Numbers) -> tuple[npt.NDArray[np.uint8], Numbers]:
-        """The records one after the other, and where each begins (and the last ends)."""
+    def records(
+        self, time_delta: Numbers, offset_delta: Numbers, begin: Numbers
+    ) -> tuple[npt.NDArray[np.uint8], Numbers]:
+        """The records one after the other, with room for a header before each of those in `begin`, and where each begins, its
+        room included (and the last ends). The memory is ours alone: it was made here.
+        """
         times, offsets = zigzag(time_delta), zigzag(offset_delta)
         keys, values = zigzag(self.key_size), zigzag(self.value_size)
         body = (
@@ -222,11 +237,24 @@ class _Part(NamedTuple):
         else:
             pieces = [varints(*before), self.key, varints(values)]
         joined = pc.binary_join_element_wise(
-            *pieces, self.value, _NO_HEADERS if self.headers is None else self.headers, _NOTHING
+            _rooms(self.many, begin),
+            *pieces,
+            self.value,
+            _NO_HEADERS if self.headers is None else self.headers,
+            _NOTHING,
         )
         _, bounds, memory = joined.buffers()
         places = np.frombuffer(bounds, np.int32, self.many + 1, 4 * joined.offset)
         return np.frombuffer(memory, np.uint8), places.astype(np.int64)
+
+
+def _rooms(many: int, begin: Numbers) -> Array:
+    """For each row what stands before its record: nothing, or zeros where a batch begins."""
+    bounds = np.zeros(many + 1, np.int32)
+    bounds[begin + 1] = HEADER_BYTES
+    zeros = np.zeros(begin.size * HEADER_BYTES, np.uint8)
+    buffers = [None, pa.py_buffer(np.cumsum(bounds, dtype=np.int32)), pa.py_buffer(zeros)]
+    return pa.Array.from_buffers(pa.binary(), many, buffers)
 
 
 class _Columns:

@@ -26,6 +26,7 @@ from oncelog.spark.sink_driver import SinkDriver
 from oncelog.spark.sink_options import SinkOptions, SinkRefused, read_options
 from oncelog.spark.sink_plan import Job, Opened, Report, Task
 from oncelog.spark.sink_task import check_columns, write_rows
+from oncelog.spark.worker import settle
 
 log: Final = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class OncelogStreamWriter(DataSourceStreamArrowWriter):
         self._opened: Opened | None = None
 
     def __getstate__(self) -> dict[str, object]:
+        settle()
         if self._opened is None:
             self._opened = _open_stream(self.options)
             open_note.leave(self.options.transactional_id, self._opened)
@@ -75,6 +77,7 @@ class OncelogStreamWriter(DataSourceStreamArrowWriter):
         return Message(write_rows(self.options, self._opened, _this_task(None), iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  # pyspark's name
+        settle()
         reports = _reports(messages)
         query_id = next((each.task.job.query_id for each in reports if each is not None), None)
         with SinkDriver(self.options) as driver:
