@@ -201,7 +201,11 @@ def layout_name(kind: str, letters: str) -> str:
 class Reader(_Code):
     """Writes the function that reads the versions of one group."""
 
-    lists = 0  # each has a name of its own, because each has a type of its own
+    # Lists and elements have names of their own, because each has a type of its own. So have counts of loops: compiled code
+    # (oncelog.native) looks at the count again in every round.
+    lists = 0
+    elements = 0
+    counts = 0
 
     def function(self, name: str) -> list[str]:
         kind = "memoryview" if self.has_records else "bytes"
@@ -229,7 +233,7 @@ class Reader(_Code):
         self.add(f"pos += {sum(SIZES[letter] for letter, _ in run)}")
 
     def struct(self, struct: Struct, target: str, path: str, depth: int) -> None:
-        self.add(f"{target} = new({struct.name})")
+        self.add(f"{target} = {struct.name}.__new__({struct.name})")
         for field in struct.fields:
             place = f"{target}.{field.name}"
             if field.tag is not None or not field.versions.meets(self.group):
@@ -254,9 +258,9 @@ class Reader(_Code):
             if not known:
                 self.add("pos = skip_tags(buf, pos, size, n)")
                 return
-            tag, stop = f"tag{depth}", f"stop{depth}"
-            self.add("n, pos = count_tags(buf, pos, size, n)")
-            with self.block("for _ in range(n):"):
+            tag, stop, count = f"tag{depth}", f"stop{depth}", self.count()
+            self.add(f"{count}, pos = count_tags(buf, pos, size, n)")
+            with self.block(f"for _ in range({count}):"):
                 self.add(f"{tag}, pos, {stop} = read_tag(buf, pos, size)")
                 word = "if"
                 for field in known:
@@ -269,23 +273,32 @@ class Reader(_Code):
                 with self.block(f"if pos != {stop}:"):
                     self.add(f"raise wrong_tag_size({path!r}, version, pos, {stop})")
 
+    def element(self) -> str:
+        self.elements += 1
+        return f"e{self.elements}"
+
+    def count(self) -> str:
+        self.counts += 1
+        return f"count{self.counts}"
+
     def value(self, field: Field, place: str, path: str, depth: int) -> None:
         letter = PRIMITIVES.get(field.type)
         if field.array:
             self.array(field, place, path, depth)
         elif field.struct is not None:
+            item = self.element()
             if self.null_refused_when(field) is None:
                 self.flush()
-                self.struct(field.struct, f"e{depth}", path, depth + 1)
-                self.add(f"{place} = e{depth}")
+                self.struct(field.struct, item, path, depth + 1)
+                self.add(f"{place} = {item}")
                 return
             self.run.append(("b", "n"))
             self.flush()
             with self.block("if n < 0:"):
                 self.null(field, place, path)
             with self.block("else:"):
-                self.struct(field.struct, f"e{depth}", path, depth + 1)
-                self.add(f"{place} = e{depth}")
+                self.struct(field.struct, item, path, depth + 1)
+                self.add(f"{place} = {item}")
         elif letter is not None:
             self.run.append((letter, place))
         else:
@@ -350,8 +363,9 @@ class Reader(_Code):
             items = f"list{self.lists}"
             self.add(f"{items}: {annotation(field).removesuffix(' | None')} = []")
             self.add(f"{place} = {items}")
-            with self.block("for _ in range(n):"):
-                item = f"e{depth}"
+            count, item = self.count(), self.element()
+            self.add(f"{count} = n")
+            with self.block(f"for _ in range({count}):"):
                 if field.struct is not None:
                     self.struct(field.struct, item, path, depth + 1)
                 else:
@@ -368,6 +382,7 @@ class Writer(_Code):
     """Writes the function that writes the versions of one group."""
 
     out = "out"
+    elements = 0  # as in Reader
 
     def function(self, name: str) -> list[str]:
         if self.has_records:
@@ -520,7 +535,8 @@ class Writer(_Code):
             if letter is not None and letter != "16s":
                 self.add(f"{self.out} += pack(f'>{{len({place})}}{letter}', *{place})")
                 return
-            item = f"e{depth}"
+            self.elements += 1
+            item = f"e{self.elements}"
             with self.block(f"for {item} in {place}:"):
                 if field.struct is not None:
                     self.struct(field.struct, item, path, depth + 1)

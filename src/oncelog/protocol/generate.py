@@ -157,7 +157,6 @@ def module_code(definition: Definition, source: str) -> str:
         *(f"    {word}," for word in SHARED if re.search(rf"\b{word}\b", text)),
         ")",
         "",
-        "new = object.__new__",
     ]
     used = sorted(set(re.findall(r"\b_([up])_([a-zA-Z]+)\(", text)))
     for kind, word in used:

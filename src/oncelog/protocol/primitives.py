@@ -4,12 +4,13 @@ import struct
 from abc import abstractmethod
 from typing import Any, ClassVar, Final
 
+from oncelog.compiled import mypyc_attr
 from oncelog.errors import MalformedMessage, OncelogError
 
 BytesLike = bytes | bytearray | memoryview
 
-ABSENT: Final[Any] = object()
-"""Stands for "a fresh list" or "a fresh struct" in the signatures of generated classes."""
+ABSENT: Final[Any] = []
+"""Stands for "a fresh list" or "a fresh struct" in the signatures of generated classes. A list, for compiled code looks at types."""
 
 STRING_LIMIT_BYTES: Final = 0x7FFF  # Kafka refuses longer strings, also where the length is a varint
 APART_BYTES: Final = 1024  # record bytes from this size on are handed over instead of copied by encode_parts
@@ -20,23 +21,26 @@ class UnwritableMessage(OncelogError, ValueError):
     """A message that its version cannot express: null where null is not allowed, a number too large. Our bug."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Struct:
     """A part of a message: compared and shown by its fields."""
 
     __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return all(getattr(self, name) == getattr(other, name) for name in self.__dataclass_fields__)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # fields can be assigned, so a hash would go stale
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__dataclass_fields__)
         return f"{type(self).__name__}({shown})"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Message(Struct):
     """A whole request, response or data message."""
 

@@ -56,7 +56,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int  # pyright: ignore[reportIncompatibleMethodOverride]  # Kafka's word; nobody counts fields
+    count: int  # type: ignore[assignment]  # Kafka's word; nobody counts fields
 
     @property
     def size(self) -> int:

@@ -22,7 +22,6 @@ from oncelog.protocol.primitives import (
     unwritable,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_ih = Layout(">ih").pack
 _p_ihx = Layout(">ihx").pack
@@ -79,7 +78,7 @@ def _read_add_offsets_to_txn_request_3_4(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AddOffsetsToTxnRequest)
+        m = AddOffsetsToTxnRequest.__new__(AddOffsetsToTxnRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -115,7 +114,7 @@ def _read_add_offsets_to_txn_request_0_2(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AddOffsetsToTxnRequest)
+        m = AddOffsetsToTxnRequest.__new__(AddOffsetsToTxnRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -205,7 +204,7 @@ def _read_add_offsets_to_txn_response_3_4(data: BytesLike, version: int, pos: in
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AddOffsetsToTxnResponse)
+        m = AddOffsetsToTxnResponse.__new__(AddOffsetsToTxnResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n:
@@ -223,7 +222,7 @@ def _read_add_offsets_to_txn_response_0_2(data: BytesLike, version: int, pos: in
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AddOffsetsToTxnResponse)
+        m = AddOffsetsToTxnResponse.__new__(AddOffsetsToTxnResponse)
         m.throttle_time_ms, m.error_code = _u_ih(buf, pos)
         pos += 6
     except (IndexError, LayoutError):

@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -136,7 +135,7 @@ def _read_add_partitions_to_txn_request_3_5(data: BytesLike, version: int, pos: 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AddPartitionsToTxnRequest)
+        m = AddPartitionsToTxnRequest.__new__(AddPartitionsToTxnRequest)
         if version >= 4:
             n = buf[pos]
             pos += 1
@@ -149,8 +148,9 @@ def _read_add_partitions_to_txn_request_3_5(data: BytesLike, version: int, pos: 
                 raise too_many('AddPartitionsToTxnRequest.transactions', version, pos, n, size)
             list1: list[AddPartitionsToTxnTransaction] = []
             m.transactions = list1
-            for _ in range(n):
-                e1 = new(AddPartitionsToTxnTransaction)
+            count1 = n
+            for _ in range(count1):
+                e1 = AddPartitionsToTxnTransaction.__new__(AddPartitionsToTxnTransaction)
                 if version >= 4:
                     n = buf[pos]
                     pos += 1
@@ -190,8 +190,9 @@ def _read_add_partitions_to_txn_request_3_5(data: BytesLike, version: int, pos: 
                         raise too_many('AddPartitionsToTxnRequest.transactions.topics', version, pos, n, size)
                     list2: list[AddPartitionsToTxnTopic] = []
                     e1.topics = list2
-                    for _ in range(n):
-                        e2 = new(AddPartitionsToTxnTopic)
+                    count2 = n
+                    for _ in range(count2):
+                        e2 = AddPartitionsToTxnTopic.__new__(AddPartitionsToTxnTopic)
                         n = buf[pos]
                         pos += 1
                         if n > 127:
@@ -260,8 +261,9 @@ def _read_add_partitions_to_txn_request_3_5(data: BytesLike, version: int, pos: 
                 raise too_many('AddPartitionsToTxnRequest.v3_and_below_topics', version, pos, n, size)
             list3: list[AddPartitionsToTxnTopic] = []
             m.v3_and_below_topics = list3
-            for _ in range(n):
-                e1 = new(AddPartitionsToTxnTopic)
+            count3 = n
+            for _ in range(count3):
+                e3 = AddPartitionsToTxnTopic.__new__(AddPartitionsToTxnTopic)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -269,7 +271,7 @@ def _read_add_partitions_to_txn_request_3_5(data: BytesLike, version: int, pos: 
                 if not n:
                     raise null_found('AddPartitionsToTxnRequest.v3_and_below_topics.name', version, pos)
                 end = pos + n - 1
-                e1.name = buf[pos:end].decode()
+                e3.name = buf[pos:end].decode()
                 pos = end
                 n = buf[pos]
                 pos += 1
@@ -280,13 +282,13 @@ def _read_add_partitions_to_txn_request_3_5(data: BytesLike, version: int, pos: 
                 n -= 1
                 if n * 4 > size - pos:
                     raise too_many('AddPartitionsToTxnRequest.v3_and_below_topics.partitions', version, pos, n, size)
-                e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+                e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
                 pos += 4 * n
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list3.append(e1)
+                list3.append(e3)
         else:
             m.v3_and_below_topics = []
         n = buf[pos]
@@ -306,7 +308,7 @@ def _read_add_partitions_to_txn_request_0_2(data: BytesLike, version: int, pos: 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AddPartitionsToTxnRequest)
+        m = AddPartitionsToTxnRequest.__new__(AddPartitionsToTxnRequest)
         m.transactions = []
         n, = _u_h(buf, pos)
         pos += 2
@@ -323,8 +325,9 @@ def _read_add_partitions_to_txn_request_0_2(data: BytesLike, version: int, pos: 
             raise too_many('AddPartitionsToTxnRequest.v3_and_below_topics', version, pos, n, size)
         list1: list[AddPartitionsToTxnTopic] = []
         m.v3_and_below_topics = list1
-        for _ in range(n):
-            e1 = new(AddPartitionsToTxnTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = AddPartitionsToTxnTopic.__new__(AddPartitionsToTxnTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -412,20 +415,20 @@ def _write_add_partitions_to_txn_request_3_5(m: AddPartitionsToTxnRequest, out: 
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.v3_and_below_topics:
-            text = e1.name.encode()
+        for e3 in m.v3_and_below_topics:
+            text = e3.name.encode()
             n = len(text) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += string_length(n)
             out += text
-            n = len(e1.partitions) + 1
+            n = len(e3.partitions) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += varint(n)
-            out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+            out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
             out.append(0)
     out.append(0)
 
@@ -535,7 +538,7 @@ def _read_add_partitions_to_txn_response_3_5(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AddPartitionsToTxnResponse)
+        m = AddPartitionsToTxnResponse.__new__(AddPartitionsToTxnResponse)
         m.throttle_time_ms, = _u_i(buf, pos)
         pos += 4
         if version >= 4:
@@ -555,8 +558,9 @@ def _read_add_partitions_to_txn_response_3_5(data: BytesLike, version: int, pos:
                 raise too_many('AddPartitionsToTxnResponse.results_by_transaction', version, pos, n, size)
             list1: list[AddPartitionsToTxnResult] = []
             m.results_by_transaction = list1
-            for _ in range(n):
-                e1 = new(AddPartitionsToTxnResult)
+            count1 = n
+            for _ in range(count1):
+                e1 = AddPartitionsToTxnResult.__new__(AddPartitionsToTxnResult)
                 if version >= 4:
                     n = buf[pos]
                     pos += 1
@@ -581,8 +585,9 @@ def _read_add_partitions_to_txn_response_3_5(data: BytesLike, version: int, pos:
                         raise too_many('AddPartitionsToTxnResponse.results_by_transaction.topic_results', version, pos, n, size)
                     list2: list[AddPartitionsToTxnTopicResult] = []
                     e1.topic_results = list2
-                    for _ in range(n):
-                        e2 = new(AddPartitionsToTxnTopicResult)
+                    count2 = n
+                    for _ in range(count2):
+                        e2 = AddPartitionsToTxnTopicResult.__new__(AddPartitionsToTxnTopicResult)
                         n = buf[pos]
                         pos += 1
                         if n > 127:
@@ -603,8 +608,9 @@ def _read_add_partitions_to_txn_response_3_5(data: BytesLike, version: int, pos:
                             raise too_many('AddPartitionsToTxnResponse.results_by_transaction.topic_results.results_by_partition', version, pos, n, size)
                         list3: list[AddPartitionsToTxnPartitionResult] = []
                         e2.results_by_partition = list3
-                        for _ in range(n):
-                            e3 = new(AddPartitionsToTxnPartitionResult)
+                        count3 = n
+                        for _ in range(count3):
+                            e3 = AddPartitionsToTxnPartitionResult.__new__(AddPartitionsToTxnPartitionResult)
                             e3.partition_index, e3.partition_error_code, n = _u_ihB(buf, pos)
                             pos += 7
                             if n:
@@ -636,8 +642,9 @@ def _read_add_partitions_to_txn_response_3_5(data: BytesLike, version: int, pos:
                 raise too_many('AddPartitionsToTxnResponse.results_by_topic_v3_and_below', version, pos, n, size)
             list4: list[AddPartitionsToTxnTopicResult] = []
             m.results_by_topic_v3_and_below = list4
-            for _ in range(n):
-                e1 = new(AddPartitionsToTxnTopicResult)
+            count4 = n
+            for _ in range(count4):
+                e4 = AddPartitionsToTxnTopicResult.__new__(AddPartitionsToTxnTopicResult)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -645,7 +652,7 @@ def _read_add_partitions_to_txn_response_3_5(data: BytesLike, version: int, pos:
                 if not n:
                     raise null_found('AddPartitionsToTxnResponse.results_by_topic_v3_and_below.name', version, pos)
                 end = pos + n - 1
-                e1.name = buf[pos:end].decode()
+                e4.name = buf[pos:end].decode()
                 pos = end
                 n = buf[pos]
                 pos += 1
@@ -657,19 +664,20 @@ def _read_add_partitions_to_txn_response_3_5(data: BytesLike, version: int, pos:
                 if n * 7 > size - pos:
                     raise too_many('AddPartitionsToTxnResponse.results_by_topic_v3_and_below.results_by_partition', version, pos, n, size)
                 list5: list[AddPartitionsToTxnPartitionResult] = []
-                e1.results_by_partition = list5
-                for _ in range(n):
-                    e2 = new(AddPartitionsToTxnPartitionResult)
-                    e2.partition_index, e2.partition_error_code, n = _u_ihB(buf, pos)
+                e4.results_by_partition = list5
+                count5 = n
+                for _ in range(count5):
+                    e5 = AddPartitionsToTxnPartitionResult.__new__(AddPartitionsToTxnPartitionResult)
+                    e5.partition_index, e5.partition_error_code, n = _u_ihB(buf, pos)
                     pos += 7
                     if n:
                         pos = skip_tags(buf, pos, size, n)
-                    list5.append(e2)
+                    list5.append(e5)
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list4.append(e1)
+                list4.append(e4)
         else:
             m.results_by_topic_v3_and_below = []
         n = buf[pos]
@@ -689,7 +697,7 @@ def _read_add_partitions_to_txn_response_0_2(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AddPartitionsToTxnResponse)
+        m = AddPartitionsToTxnResponse.__new__(AddPartitionsToTxnResponse)
         m.error_code = 0
         m.results_by_transaction = []
         m.throttle_time_ms, n = _u_ii(buf, pos)
@@ -700,8 +708,9 @@ def _read_add_partitions_to_txn_response_0_2(data: BytesLike, version: int, pos:
             raise too_many('AddPartitionsToTxnResponse.results_by_topic_v3_and_below', version, pos, n, size)
         list1: list[AddPartitionsToTxnTopicResult] = []
         m.results_by_topic_v3_and_below = list1
-        for _ in range(n):
-            e1 = new(AddPartitionsToTxnTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = AddPartitionsToTxnTopicResult.__new__(AddPartitionsToTxnTopicResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -717,8 +726,9 @@ def _read_add_partitions_to_txn_response_0_2(data: BytesLike, version: int, pos:
                 raise too_many('AddPartitionsToTxnResponse.results_by_topic_v3_and_below.results_by_partition', version, pos, n, size)
             list2: list[AddPartitionsToTxnPartitionResult] = []
             e1.results_by_partition = list2
-            for _ in range(n):
-                e2 = new(AddPartitionsToTxnPartitionResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = AddPartitionsToTxnPartitionResult.__new__(AddPartitionsToTxnPartitionResult)
                 e2.partition_index, e2.partition_error_code = _u_ih(buf, pos)
                 pos += 6
                 list2.append(e2)
@@ -780,21 +790,21 @@ def _write_add_partitions_to_txn_response_3_5(m: AddPartitionsToTxnResponse, out
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.results_by_topic_v3_and_below:
-            text = e1.name.encode()
+        for e4 in m.results_by_topic_v3_and_below:
+            text = e4.name.encode()
             n = len(text) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += string_length(n)
             out += text
-            n = len(e1.results_by_partition) + 1
+            n = len(e4.results_by_partition) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += varint(n)
-            for e2 in e1.results_by_partition:
-                out += _p_ihx(e2.partition_index, e2.partition_error_code)
+            for e5 in e4.results_by_partition:
+                out += _p_ihx(e5.partition_index, e5.partition_error_code)
             out.append(0)
     out.append(0)
 

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_do = Layout(">d?").pack
 _p_dox = Layout(">d?x").pack
 _p_h = Layout(">h").pack
@@ -136,7 +135,7 @@ def _read_alter_client_quotas_request_1_1(data: BytesLike, version: int, pos: in
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterClientQuotasRequest)
+        m = AlterClientQuotasRequest.__new__(AlterClientQuotasRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -148,8 +147,9 @@ def _read_alter_client_quotas_request_1_1(data: BytesLike, version: int, pos: in
             raise too_many('AlterClientQuotasRequest.entries', version, pos, n, size)
         list1: list[RequestEntryData] = []
         m.entries = list1
-        for _ in range(n):
-            e1 = new(RequestEntryData)
+        count1 = n
+        for _ in range(count1):
+            e1 = RequestEntryData.__new__(RequestEntryData)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -161,8 +161,9 @@ def _read_alter_client_quotas_request_1_1(data: BytesLike, version: int, pos: in
                 raise too_many('AlterClientQuotasRequest.entries.entity', version, pos, n, size)
             list2: list[RequestEntityData] = []
             e1.entity = list2
-            for _ in range(n):
-                e2 = new(RequestEntityData)
+            count2 = n
+            for _ in range(count2):
+                e2 = RequestEntityData.__new__(RequestEntityData)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -198,8 +199,9 @@ def _read_alter_client_quotas_request_1_1(data: BytesLike, version: int, pos: in
                 raise too_many('AlterClientQuotasRequest.entries.ops', version, pos, n, size)
             list3: list[OpData] = []
             e1.ops = list3
-            for _ in range(n):
-                e2 = new(OpData)
+            count3 = n
+            for _ in range(count3):
+                e3 = OpData.__new__(OpData)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -207,13 +209,13 @@ def _read_alter_client_quotas_request_1_1(data: BytesLike, version: int, pos: in
                 if not n:
                     raise null_found('AlterClientQuotasRequest.entries.ops.key', version, pos)
                 end = pos + n - 1
-                e2.key = buf[pos:end].decode()
+                e3.key = buf[pos:end].decode()
                 pos = end
-                e2.value, e2.remove, n = _u_doB(buf, pos)
+                e3.value, e3.remove, n = _u_doB(buf, pos)
                 pos += 10
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list3.append(e2)
+                list3.append(e3)
             n = buf[pos]
             pos += 1
             if n:
@@ -236,7 +238,7 @@ def _read_alter_client_quotas_request_0_0(data: BytesLike, version: int, pos: in
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterClientQuotasRequest)
+        m = AlterClientQuotasRequest.__new__(AlterClientQuotasRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -245,8 +247,9 @@ def _read_alter_client_quotas_request_0_0(data: BytesLike, version: int, pos: in
             raise too_many('AlterClientQuotasRequest.entries', version, pos, n, size)
         list1: list[RequestEntryData] = []
         m.entries = list1
-        for _ in range(n):
-            e1 = new(RequestEntryData)
+        count1 = n
+        for _ in range(count1):
+            e1 = RequestEntryData.__new__(RequestEntryData)
             n, = _u_i(buf, pos)
             pos += 4
             if n < 0:
@@ -255,8 +258,9 @@ def _read_alter_client_quotas_request_0_0(data: BytesLike, version: int, pos: in
                 raise too_many('AlterClientQuotasRequest.entries.entity', version, pos, n, size)
             list2: list[RequestEntityData] = []
             e1.entity = list2
-            for _ in range(n):
-                e2 = new(RequestEntityData)
+            count2 = n
+            for _ in range(count2):
+                e2 = RequestEntityData.__new__(RequestEntityData)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -281,18 +285,19 @@ def _read_alter_client_quotas_request_0_0(data: BytesLike, version: int, pos: in
                 raise too_many('AlterClientQuotasRequest.entries.ops', version, pos, n, size)
             list3: list[OpData] = []
             e1.ops = list3
-            for _ in range(n):
-                e2 = new(OpData)
+            count3 = n
+            for _ in range(count3):
+                e3 = OpData.__new__(OpData)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
                     raise null_found('AlterClientQuotasRequest.entries.ops.key', version, pos)
                 end = pos + n
-                e2.key = buf[pos:end].decode()
+                e3.key = buf[pos:end].decode()
                 pos = end
-                e2.value, e2.remove = _u_do(buf, pos)
+                e3.value, e3.remove = _u_do(buf, pos)
                 pos += 9
-                list3.append(e2)
+                list3.append(e3)
             list1.append(e1)
         m.validate_only, = _u_o(buf, pos)
         pos += 1
@@ -341,15 +346,15 @@ def _write_alter_client_quotas_request_1_1(m: AlterClientQuotasRequest, out: byt
             out.append(n)
         else:
             out += varint(n)
-        for e2 in e1.ops:
-            text = e2.key.encode()
+        for e3 in e1.ops:
+            text = e3.key.encode()
             n = len(text) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += string_length(n)
             out += text
-            out += _p_dox(e2.value, e2.remove)
+            out += _p_dox(e3.value, e3.remove)
         out.append(0)
     out += _p_ox(m.validate_only)
 
@@ -369,11 +374,11 @@ def _write_alter_client_quotas_request_0_0(m: AlterClientQuotasRequest, out: byt
                 out += _p_h(len(text))
                 out += text
         out += _p_i(len(e1.ops))
-        for e2 in e1.ops:
-            text = e2.key.encode()
+        for e3 in e1.ops:
+            text = e3.key.encode()
             out += _p_h(len(text))
             out += text
-            out += _p_do(e2.value, e2.remove)
+            out += _p_do(e3.value, e3.remove)
     out += _p_o(m.validate_only)
 
 
@@ -450,7 +455,7 @@ def _read_alter_client_quotas_response_1_1(data: BytesLike, version: int, pos: i
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterClientQuotasResponse)
+        m = AlterClientQuotasResponse.__new__(AlterClientQuotasResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -462,8 +467,9 @@ def _read_alter_client_quotas_response_1_1(data: BytesLike, version: int, pos: i
             raise too_many('AlterClientQuotasResponse.entries', version, pos, n, size)
         list1: list[ResponseEntryData] = []
         m.entries = list1
-        for _ in range(n):
-            e1 = new(ResponseEntryData)
+        count1 = n
+        for _ in range(count1):
+            e1 = ResponseEntryData.__new__(ResponseEntryData)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -485,8 +491,9 @@ def _read_alter_client_quotas_response_1_1(data: BytesLike, version: int, pos: i
                 raise too_many('AlterClientQuotasResponse.entries.entity', version, pos, n, size)
             list2: list[ResponseEntityData] = []
             e1.entity = list2
-            for _ in range(n):
-                e2 = new(ResponseEntityData)
+            count2 = n
+            for _ in range(count2):
+                e2 = ResponseEntityData.__new__(ResponseEntityData)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -533,7 +540,7 @@ def _read_alter_client_quotas_response_0_0(data: BytesLike, version: int, pos: i
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterClientQuotasResponse)
+        m = AlterClientQuotasResponse.__new__(AlterClientQuotasResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -542,8 +549,9 @@ def _read_alter_client_quotas_response_0_0(data: BytesLike, version: int, pos: i
             raise too_many('AlterClientQuotasResponse.entries', version, pos, n, size)
         list1: list[ResponseEntryData] = []
         m.entries = list1
-        for _ in range(n):
-            e1 = new(ResponseEntryData)
+        count1 = n
+        for _ in range(count1):
+            e1 = ResponseEntryData.__new__(ResponseEntryData)
             e1.error_code, n = _u_hh(buf, pos)
             pos += 4
             if n < 0:
@@ -560,8 +568,9 @@ def _read_alter_client_quotas_response_0_0(data: BytesLike, version: int, pos: i
                 raise too_many('AlterClientQuotasResponse.entries.entity', version, pos, n, size)
             list2: list[ResponseEntityData] = []
             e1.entity = list2
-            for _ in range(n):
-                e2 = new(ResponseEntityData)
+            count2 = n
+            for _ in range(count2):
+                e2 = ResponseEntityData.__new__(ResponseEntityData)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:

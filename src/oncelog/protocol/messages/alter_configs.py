@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_bh = Layout(">bh").pack
 _p_h = Layout(">h").pack
@@ -120,7 +119,7 @@ def _read_alter_configs_request_2_2(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterConfigsRequest)
+        m = AlterConfigsRequest.__new__(AlterConfigsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -132,8 +131,9 @@ def _read_alter_configs_request_2_2(data: BytesLike, version: int, pos: int) -> 
             raise too_many('AlterConfigsRequest.resources', version, pos, n, size)
         list1: list[AlterConfigsResource] = []
         m.resources = list1
-        for _ in range(n):
-            e1 = new(AlterConfigsResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterConfigsResource.__new__(AlterConfigsResource)
             e1.resource_type, n = _u_bB(buf, pos)
             pos += 2
             if n > 127:
@@ -154,8 +154,9 @@ def _read_alter_configs_request_2_2(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('AlterConfigsRequest.resources.configs', version, pos, n, size)
             list2: list[AlterableConfig] = []
             e1.configs = list2
-            for _ in range(n):
-                e2 = new(AlterableConfig)
+            count2 = n
+            for _ in range(count2):
+                e2 = AlterableConfig.__new__(AlterableConfig)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -202,7 +203,7 @@ def _read_alter_configs_request_0_1(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterConfigsRequest)
+        m = AlterConfigsRequest.__new__(AlterConfigsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -211,8 +212,9 @@ def _read_alter_configs_request_0_1(data: BytesLike, version: int, pos: int) -> 
             raise too_many('AlterConfigsRequest.resources', version, pos, n, size)
         list1: list[AlterConfigsResource] = []
         m.resources = list1
-        for _ in range(n):
-            e1 = new(AlterConfigsResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterConfigsResource.__new__(AlterConfigsResource)
             e1.resource_type, n = _u_bh(buf, pos)
             pos += 3
             if n < 0:
@@ -228,8 +230,9 @@ def _read_alter_configs_request_0_1(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('AlterConfigsRequest.resources.configs', version, pos, n, size)
             list2: list[AlterableConfig] = []
             e1.configs = list2
-            for _ in range(n):
-                e2 = new(AlterableConfig)
+            count2 = n
+            for _ in range(count2):
+                e2 = AlterableConfig.__new__(AlterableConfig)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -381,7 +384,7 @@ def _read_alter_configs_response_2_2(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterConfigsResponse)
+        m = AlterConfigsResponse.__new__(AlterConfigsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -393,8 +396,9 @@ def _read_alter_configs_response_2_2(data: BytesLike, version: int, pos: int) ->
             raise too_many('AlterConfigsResponse.responses', version, pos, n, size)
         list1: list[AlterConfigsResourceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(AlterConfigsResourceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterConfigsResourceResponse.__new__(AlterConfigsResourceResponse)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -436,7 +440,7 @@ def _read_alter_configs_response_0_1(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterConfigsResponse)
+        m = AlterConfigsResponse.__new__(AlterConfigsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -445,8 +449,9 @@ def _read_alter_configs_response_0_1(data: BytesLike, version: int, pos: int) ->
             raise too_many('AlterConfigsResponse.responses', version, pos, n, size)
         list1: list[AlterConfigsResourceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(AlterConfigsResourceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterConfigsResourceResponse.__new__(AlterConfigsResourceResponse)
             e1.error_code, n = _u_hh(buf, pos)
             pos += 4
             if n < 0:

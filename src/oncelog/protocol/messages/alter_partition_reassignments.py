@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -110,7 +109,7 @@ def _read_alter_partition_reassignments_request_0_1(data: BytesLike, version: in
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterPartitionReassignmentsRequest)
+        m = AlterPartitionReassignmentsRequest.__new__(AlterPartitionReassignmentsRequest)
         m.timeout_ms, = _u_i(buf, pos)
         pos += 4
         if version >= 1:
@@ -129,8 +128,9 @@ def _read_alter_partition_reassignments_request_0_1(data: BytesLike, version: in
             raise too_many('AlterPartitionReassignmentsRequest.topics', version, pos, n, size)
         list1: list[ReassignableTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(ReassignableTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = ReassignableTopic.__new__(ReassignableTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -151,8 +151,9 @@ def _read_alter_partition_reassignments_request_0_1(data: BytesLike, version: in
                 raise too_many('AlterPartitionReassignmentsRequest.topics.partitions', version, pos, n, size)
             list2: list[ReassignablePartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(ReassignablePartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = ReassignablePartition.__new__(ReassignablePartition)
                 e2.partition_index, n = _u_iB(buf, pos)
                 pos += 5
                 if n > 127:
@@ -304,7 +305,7 @@ def _read_alter_partition_reassignments_response_0_1(data: BytesLike, version: i
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterPartitionReassignmentsResponse)
+        m = AlterPartitionReassignmentsResponse.__new__(AlterPartitionReassignmentsResponse)
         m.throttle_time_ms, = _u_i(buf, pos)
         pos += 4
         if version >= 1:
@@ -333,8 +334,9 @@ def _read_alter_partition_reassignments_response_0_1(data: BytesLike, version: i
             raise too_many('AlterPartitionReassignmentsResponse.responses', version, pos, n, size)
         list1: list[ReassignableTopicResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(ReassignableTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = ReassignableTopicResponse.__new__(ReassignableTopicResponse)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -355,8 +357,9 @@ def _read_alter_partition_reassignments_response_0_1(data: BytesLike, version: i
                 raise too_many('AlterPartitionReassignmentsResponse.responses.partitions', version, pos, n, size)
             list2: list[ReassignablePartitionResponse] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(ReassignablePartitionResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = ReassignablePartitionResponse.__new__(ReassignablePartitionResponse)
                 e2.partition_index, e2.error_code, n = _u_ihB(buf, pos)
                 pos += 7
                 if n > 127:

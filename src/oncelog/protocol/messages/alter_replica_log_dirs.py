@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -110,7 +109,7 @@ def _read_alter_replica_log_dirs_request_2_2(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterReplicaLogDirsRequest)
+        m = AlterReplicaLogDirsRequest.__new__(AlterReplicaLogDirsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -122,8 +121,9 @@ def _read_alter_replica_log_dirs_request_2_2(data: BytesLike, version: int, pos:
             raise too_many('AlterReplicaLogDirsRequest.dirs', version, pos, n, size)
         list1: list[AlterReplicaLogDir] = []
         m.dirs = list1
-        for _ in range(n):
-            e1 = new(AlterReplicaLogDir)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterReplicaLogDir.__new__(AlterReplicaLogDir)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -144,8 +144,9 @@ def _read_alter_replica_log_dirs_request_2_2(data: BytesLike, version: int, pos:
                 raise too_many('AlterReplicaLogDirsRequest.dirs.topics', version, pos, n, size)
             list2: list[AlterReplicaLogDirTopic] = []
             e1.topics = list2
-            for _ in range(n):
-                e2 = new(AlterReplicaLogDirTopic)
+            count2 = n
+            for _ in range(count2):
+                e2 = AlterReplicaLogDirTopic.__new__(AlterReplicaLogDirTopic)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -193,7 +194,7 @@ def _read_alter_replica_log_dirs_request_1_1(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterReplicaLogDirsRequest)
+        m = AlterReplicaLogDirsRequest.__new__(AlterReplicaLogDirsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -202,8 +203,9 @@ def _read_alter_replica_log_dirs_request_1_1(data: BytesLike, version: int, pos:
             raise too_many('AlterReplicaLogDirsRequest.dirs', version, pos, n, size)
         list1: list[AlterReplicaLogDir] = []
         m.dirs = list1
-        for _ in range(n):
-            e1 = new(AlterReplicaLogDir)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterReplicaLogDir.__new__(AlterReplicaLogDir)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -219,8 +221,9 @@ def _read_alter_replica_log_dirs_request_1_1(data: BytesLike, version: int, pos:
                 raise too_many('AlterReplicaLogDirsRequest.dirs.topics', version, pos, n, size)
             list2: list[AlterReplicaLogDirTopic] = []
             e1.topics = list2
-            for _ in range(n):
-                e2 = new(AlterReplicaLogDirTopic)
+            count2 = n
+            for _ in range(count2):
+                e2 = AlterReplicaLogDirTopic.__new__(AlterReplicaLogDirTopic)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -370,7 +373,7 @@ def _read_alter_replica_log_dirs_response_2_2(data: BytesLike, version: int, pos
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterReplicaLogDirsResponse)
+        m = AlterReplicaLogDirsResponse.__new__(AlterReplicaLogDirsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -382,8 +385,9 @@ def _read_alter_replica_log_dirs_response_2_2(data: BytesLike, version: int, pos
             raise too_many('AlterReplicaLogDirsResponse.results', version, pos, n, size)
         list1: list[AlterReplicaLogDirTopicResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(AlterReplicaLogDirTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterReplicaLogDirTopicResult.__new__(AlterReplicaLogDirTopicResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -404,8 +408,9 @@ def _read_alter_replica_log_dirs_response_2_2(data: BytesLike, version: int, pos
                 raise too_many('AlterReplicaLogDirsResponse.results.partitions', version, pos, n, size)
             list2: list[AlterReplicaLogDirPartitionResult] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(AlterReplicaLogDirPartitionResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = AlterReplicaLogDirPartitionResult.__new__(AlterReplicaLogDirPartitionResult)
                 e2.partition_index, e2.error_code, n = _u_ihB(buf, pos)
                 pos += 7
                 if n:
@@ -433,7 +438,7 @@ def _read_alter_replica_log_dirs_response_1_1(data: BytesLike, version: int, pos
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterReplicaLogDirsResponse)
+        m = AlterReplicaLogDirsResponse.__new__(AlterReplicaLogDirsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -442,8 +447,9 @@ def _read_alter_replica_log_dirs_response_1_1(data: BytesLike, version: int, pos
             raise too_many('AlterReplicaLogDirsResponse.results', version, pos, n, size)
         list1: list[AlterReplicaLogDirTopicResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(AlterReplicaLogDirTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterReplicaLogDirTopicResult.__new__(AlterReplicaLogDirTopicResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -459,8 +465,9 @@ def _read_alter_replica_log_dirs_response_1_1(data: BytesLike, version: int, pos
                 raise too_many('AlterReplicaLogDirsResponse.results.partitions', version, pos, n, size)
             list2: list[AlterReplicaLogDirPartitionResult] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(AlterReplicaLogDirPartitionResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = AlterReplicaLogDirPartitionResult.__new__(AlterReplicaLogDirPartitionResult)
                 e2.partition_index, e2.error_code = _u_ih(buf, pos)
                 pos += 6
                 list2.append(e2)

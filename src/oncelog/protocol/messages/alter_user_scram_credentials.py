@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_bi = Layout(">bi").pack
 _p_bx = Layout(">bx").pack
 _p_h = Layout(">h").pack
@@ -113,7 +112,7 @@ def _read_alter_user_scram_credentials_request_0_0(data: BytesLike, version: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterUserScramCredentialsRequest)
+        m = AlterUserScramCredentialsRequest.__new__(AlterUserScramCredentialsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -125,8 +124,9 @@ def _read_alter_user_scram_credentials_request_0_0(data: BytesLike, version: int
             raise too_many('AlterUserScramCredentialsRequest.deletions', version, pos, n, size)
         list1: list[ScramCredentialDeletion] = []
         m.deletions = list1
-        for _ in range(n):
-            e1 = new(ScramCredentialDeletion)
+        count1 = n
+        for _ in range(count1):
+            e1 = ScramCredentialDeletion.__new__(ScramCredentialDeletion)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -152,8 +152,9 @@ def _read_alter_user_scram_credentials_request_0_0(data: BytesLike, version: int
             raise too_many('AlterUserScramCredentialsRequest.upsertions', version, pos, n, size)
         list2: list[ScramCredentialUpsertion] = []
         m.upsertions = list2
-        for _ in range(n):
-            e1 = new(ScramCredentialUpsertion)
+        count2 = n
+        for _ in range(count2):
+            e2 = ScramCredentialUpsertion.__new__(ScramCredentialUpsertion)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -161,16 +162,16 @@ def _read_alter_user_scram_credentials_request_0_0(data: BytesLike, version: int
             if not n:
                 raise null_found('AlterUserScramCredentialsRequest.upsertions.name', version, pos)
             end = pos + n - 1
-            e1.name = buf[pos:end].decode()
+            e2.name = buf[pos:end].decode()
             pos = end
-            e1.mechanism, e1.iterations, n = _u_biB(buf, pos)
+            e2.mechanism, e2.iterations, n = _u_biB(buf, pos)
             pos += 6
             if n > 127:
                 n, pos = more_varint(buf, pos, n)
             if not n:
                 raise null_found('AlterUserScramCredentialsRequest.upsertions.salt', version, pos)
             end = pos + n - 1
-            e1.salt = buf[pos:end]
+            e2.salt = buf[pos:end]
             pos = end
             n = buf[pos]
             pos += 1
@@ -179,13 +180,13 @@ def _read_alter_user_scram_credentials_request_0_0(data: BytesLike, version: int
             if not n:
                 raise null_found('AlterUserScramCredentialsRequest.upsertions.salted_password', version, pos)
             end = pos + n - 1
-            e1.salted_password = buf[pos:end]
+            e2.salted_password = buf[pos:end]
             pos = end
             n = buf[pos]
             pos += 1
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list2.append(e1)
+            list2.append(e2)
         n = buf[pos]
         pos += 1
         if n:
@@ -219,27 +220,27 @@ def _write_alter_user_scram_credentials_request_0_0(m: AlterUserScramCredentials
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.upsertions:
-        text = e1.name.encode()
+    for e2 in m.upsertions:
+        text = e2.name.encode()
         n = len(text) + 1
         if n < 128:
             out.append(n)
         else:
             out += string_length(n)
         out += text
-        out += _p_bi(e1.mechanism, e1.iterations)
-        n = len(e1.salt) + 1
+        out += _p_bi(e2.mechanism, e2.iterations)
+        n = len(e2.salt) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        out += e1.salt
-        n = len(e1.salted_password) + 1
+        out += e2.salt
+        n = len(e2.salted_password) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        out += e1.salted_password
+        out += e2.salted_password
         out.append(0)
     out.append(0)
 
@@ -297,7 +298,7 @@ def _read_alter_user_scram_credentials_response_0_0(data: BytesLike, version: in
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(AlterUserScramCredentialsResponse)
+        m = AlterUserScramCredentialsResponse.__new__(AlterUserScramCredentialsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -309,8 +310,9 @@ def _read_alter_user_scram_credentials_response_0_0(data: BytesLike, version: in
             raise too_many('AlterUserScramCredentialsResponse.results', version, pos, n, size)
         list1: list[AlterUserScramCredentialsResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(AlterUserScramCredentialsResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterUserScramCredentialsResult.__new__(AlterUserScramCredentialsResult)
             n = buf[pos]
             pos += 1
             if n > 127:

@@ -31,7 +31,6 @@ from oncelog.protocol.primitives import (
     wrong_tag_size,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hhh = Layout(">hhh").pack
 _p_hhhx = Layout(">hhhx").pack
@@ -89,7 +88,7 @@ def _read_api_versions_request_3_4(data: BytesLike, version: int, pos: int) -> A
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ApiVersionsRequest)
+        m = ApiVersionsRequest.__new__(ApiVersionsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -125,7 +124,7 @@ def _read_api_versions_request_0_2(data: BytesLike, version: int, pos: int) -> A
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ApiVersionsRequest)
+        m = ApiVersionsRequest.__new__(ApiVersionsRequest)
         m.client_software_name = ""
         m.client_software_version = ""
     except (IndexError, LayoutError):
@@ -269,7 +268,7 @@ def _read_api_versions_response_3_4(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ApiVersionsResponse)
+        m = ApiVersionsResponse.__new__(ApiVersionsResponse)
         m.error_code, n = _u_hB(buf, pos)
         pos += 3
         if n > 127:
@@ -281,8 +280,9 @@ def _read_api_versions_response_3_4(data: BytesLike, version: int, pos: int) -> 
             raise too_many('ApiVersionsResponse.api_keys', version, pos, n, size)
         list1: list[ApiVersion] = []
         m.api_keys = list1
-        for _ in range(n):
-            e1 = new(ApiVersion)
+        count1 = n
+        for _ in range(count1):
+            e1 = ApiVersion.__new__(ApiVersion)
             e1.api_key, e1.min_version, e1.max_version, n = _u_hhhB(buf, pos)
             pos += 7
             if n:
@@ -295,8 +295,8 @@ def _read_api_versions_response_3_4(data: BytesLike, version: int, pos: int) -> 
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count2, pos = count_tags(buf, pos, size, n)
+            for _ in range(count2):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -310,8 +310,9 @@ def _read_api_versions_response_3_4(data: BytesLike, version: int, pos: int) -> 
                         raise too_many('ApiVersionsResponse.supported_features', version, pos, n, size)
                     list2: list[SupportedFeatureKey] = []
                     m.supported_features = list2
-                    for _ in range(n):
-                        e1 = new(SupportedFeatureKey)
+                    count3 = n
+                    for _ in range(count3):
+                        e2 = SupportedFeatureKey.__new__(SupportedFeatureKey)
                         n = buf[pos]
                         pos += 1
                         if n > 127:
@@ -319,13 +320,13 @@ def _read_api_versions_response_3_4(data: BytesLike, version: int, pos: int) -> 
                         if not n:
                             raise null_found('ApiVersionsResponse.supported_features.name', version, pos)
                         end = pos + n - 1
-                        e1.name = buf[pos:end].decode()
+                        e2.name = buf[pos:end].decode()
                         pos = end
-                        e1.min_version, e1.max_version, n = _u_hhB(buf, pos)
+                        e2.min_version, e2.max_version, n = _u_hhB(buf, pos)
                         pos += 5
                         if n:
                             pos = skip_tags(buf, pos, size, n)
-                        list2.append(e1)
+                        list2.append(e2)
                 elif tag1 == 1:
                     m.finalized_features_epoch, = _u_q(buf, pos)
                     pos += 8
@@ -341,8 +342,9 @@ def _read_api_versions_response_3_4(data: BytesLike, version: int, pos: int) -> 
                         raise too_many('ApiVersionsResponse.finalized_features', version, pos, n, size)
                     list3: list[FinalizedFeatureKey] = []
                     m.finalized_features = list3
-                    for _ in range(n):
-                        e1 = new(FinalizedFeatureKey)
+                    count4 = n
+                    for _ in range(count4):
+                        e3 = FinalizedFeatureKey.__new__(FinalizedFeatureKey)
                         n = buf[pos]
                         pos += 1
                         if n > 127:
@@ -350,13 +352,13 @@ def _read_api_versions_response_3_4(data: BytesLike, version: int, pos: int) -> 
                         if not n:
                             raise null_found('ApiVersionsResponse.finalized_features.name', version, pos)
                         end = pos + n - 1
-                        e1.name = buf[pos:end].decode()
+                        e3.name = buf[pos:end].decode()
                         pos = end
-                        e1.max_version_level, e1.min_version_level, n = _u_hhB(buf, pos)
+                        e3.max_version_level, e3.min_version_level, n = _u_hhB(buf, pos)
                         pos += 5
                         if n:
                             pos = skip_tags(buf, pos, size, n)
-                        list3.append(e1)
+                        list3.append(e3)
                 elif tag1 == 3:
                     m.zk_migration_ready, = _u_o(buf, pos)
                     pos += 1
@@ -377,7 +379,7 @@ def _read_api_versions_response_0_2(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ApiVersionsResponse)
+        m = ApiVersionsResponse.__new__(ApiVersionsResponse)
         m.error_code, n = _u_hi(buf, pos)
         pos += 6
         if n < 0:
@@ -386,8 +388,9 @@ def _read_api_versions_response_0_2(data: BytesLike, version: int, pos: int) -> 
             raise too_many('ApiVersionsResponse.api_keys', version, pos, n, size)
         list1: list[ApiVersion] = []
         m.api_keys = list1
-        for _ in range(n):
-            e1 = new(ApiVersion)
+        count1 = n
+        for _ in range(count1):
+            e1 = ApiVersion.__new__(ApiVersion)
             e1.api_key, e1.min_version, e1.max_version = _u_hhh(buf, pos)
             pos += 6
             list1.append(e1)
@@ -430,15 +433,15 @@ def _write_api_versions_response_3_4(m: ApiVersionsResponse, out: bytearray, ver
                 sub1.append(n)
             else:
                 sub1 += varint(n)
-            for e1 in m.supported_features:
-                text = e1.name.encode()
+            for e2 in m.supported_features:
+                text = e2.name.encode()
                 n = len(text) + 1
                 if n < 128:
                     sub1.append(n)
                 else:
                     sub1 += string_length(n)
                 sub1 += text
-                sub1 += _p_hhx(e1.min_version, e1.max_version)
+                sub1 += _p_hhx(e2.min_version, e2.max_version)
             tags1.append(tagged(0, sub1))
         if not (m.finalized_features_epoch == -1):
             sub1 = bytearray()
@@ -451,15 +454,15 @@ def _write_api_versions_response_3_4(m: ApiVersionsResponse, out: bytearray, ver
                 sub1.append(n)
             else:
                 sub1 += varint(n)
-            for e1 in m.finalized_features:
-                text = e1.name.encode()
+            for e3 in m.finalized_features:
+                text = e3.name.encode()
                 n = len(text) + 1
                 if n < 128:
                     sub1.append(n)
                 else:
                     sub1 += string_length(n)
                 sub1 += text
-                sub1 += _p_hhx(e1.max_version_level, e1.min_version_level)
+                sub1 += _p_hhx(e3.max_version_level, e3.min_version_level)
             tags1.append(tagged(2, sub1))
         if not (not m.zk_migration_ready):
             sub1 = bytearray()

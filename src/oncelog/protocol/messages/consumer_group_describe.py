@@ -31,7 +31,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
@@ -81,7 +80,7 @@ def _read_consumer_group_describe_request_0_1(data: BytesLike, version: int, pos
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ConsumerGroupDescribeRequest)
+        m = ConsumerGroupDescribeRequest.__new__(ConsumerGroupDescribeRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -93,7 +92,8 @@ def _read_consumer_group_describe_request_0_1(data: BytesLike, version: int, pos
             raise too_many('ConsumerGroupDescribeRequest.group_ids', version, pos, n, size)
         list1: list[str] = []
         m.group_ids = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -280,7 +280,7 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ConsumerGroupDescribeResponse)
+        m = ConsumerGroupDescribeResponse.__new__(ConsumerGroupDescribeResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -292,8 +292,9 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
             raise too_many('ConsumerGroupDescribeResponse.groups', version, pos, n, size)
         list1: list[DescribedGroup] = []
         m.groups = list1
-        for _ in range(n):
-            e1 = new(DescribedGroup)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribedGroup.__new__(DescribedGroup)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -342,8 +343,9 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
                 raise too_many('ConsumerGroupDescribeResponse.groups.members', version, pos, n, size)
             list2: list[Member] = []
             e1.members = list2
-            for _ in range(n):
-                e2 = new(Member)
+            count2 = n
+            for _ in range(count2):
+                e2 = Member.__new__(Member)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -402,7 +404,8 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
                     raise too_many('ConsumerGroupDescribeResponse.groups.members.subscribed_topic_names', version, pos, n, size)
                 list3: list[str] = []
                 e2.subscribed_topic_names = list3
-                for _ in range(n):
+                count3 = n
+                for _ in range(count3):
                     n = buf[pos]
                     pos += 1
                     if n > 127:
@@ -423,7 +426,7 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
                     end = pos + n - 1
                     e2.subscribed_topic_regex = buf[pos:end].decode()
                     pos = end
-                e3 = new(Assignment)
+                e4 = Assignment.__new__(Assignment)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -434,17 +437,18 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
                 if n * 19 > size - pos:
                     raise too_many('ConsumerGroupDescribeResponse.groups.members.assignment.topic_partitions', version, pos, n, size)
                 list4: list[TopicPartitions] = []
-                e3.topic_partitions = list4
-                for _ in range(n):
-                    e4 = new(TopicPartitions)
-                    e4.topic_id, n = _u_uB(buf, pos)
+                e4.topic_partitions = list4
+                count4 = n
+                for _ in range(count4):
+                    e5 = TopicPartitions.__new__(TopicPartitions)
+                    e5.topic_id, n = _u_uB(buf, pos)
                     pos += 17
                     if n > 127:
                         n, pos = more_string_length(buf, pos, n)
                     if not n:
                         raise null_found('ConsumerGroupDescribeResponse.groups.members.assignment.topic_partitions.topic_name', version, pos)
                     end = pos + n - 1
-                    e4.topic_name = buf[pos:end].decode()
+                    e5.topic_name = buf[pos:end].decode()
                     pos = end
                     n = buf[pos]
                     pos += 1
@@ -455,19 +459,19 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
                     n -= 1
                     if n * 4 > size - pos:
                         raise too_many('ConsumerGroupDescribeResponse.groups.members.assignment.topic_partitions.partitions', version, pos, n, size)
-                    e4.partitions = list(unpack_from(f'>{n}i', buf, pos))
+                    e5.partitions = list(unpack_from(f'>{n}i', buf, pos))
                     pos += 4 * n
                     n = buf[pos]
                     pos += 1
                     if n:
                         pos = skip_tags(buf, pos, size, n)
-                    list4.append(e4)
+                    list4.append(e5)
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                e2.assignment = e3
-                e3 = new(Assignment)
+                e2.assignment = e4
+                e6 = Assignment.__new__(Assignment)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -478,17 +482,18 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
                 if n * 19 > size - pos:
                     raise too_many('ConsumerGroupDescribeResponse.groups.members.target_assignment.topic_partitions', version, pos, n, size)
                 list5: list[TopicPartitions] = []
-                e3.topic_partitions = list5
-                for _ in range(n):
-                    e4 = new(TopicPartitions)
-                    e4.topic_id, n = _u_uB(buf, pos)
+                e6.topic_partitions = list5
+                count5 = n
+                for _ in range(count5):
+                    e7 = TopicPartitions.__new__(TopicPartitions)
+                    e7.topic_id, n = _u_uB(buf, pos)
                     pos += 17
                     if n > 127:
                         n, pos = more_string_length(buf, pos, n)
                     if not n:
                         raise null_found('ConsumerGroupDescribeResponse.groups.members.target_assignment.topic_partitions.topic_name', version, pos)
                     end = pos + n - 1
-                    e4.topic_name = buf[pos:end].decode()
+                    e7.topic_name = buf[pos:end].decode()
                     pos = end
                     n = buf[pos]
                     pos += 1
@@ -499,18 +504,18 @@ def _read_consumer_group_describe_response_0_1(data: BytesLike, version: int, po
                     n -= 1
                     if n * 4 > size - pos:
                         raise too_many('ConsumerGroupDescribeResponse.groups.members.target_assignment.topic_partitions.partitions', version, pos, n, size)
-                    e4.partitions = list(unpack_from(f'>{n}i', buf, pos))
+                    e7.partitions = list(unpack_from(f'>{n}i', buf, pos))
                     pos += 4 * n
                     n = buf[pos]
                     pos += 1
                     if n:
                         pos = skip_tags(buf, pos, size, n)
-                    list5.append(e4)
+                    list5.append(e7)
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                e2.target_assignment = e3
+                e2.target_assignment = e6
                 if version >= 1:
                     e2.member_type, = _u_b(buf, pos)
                     pos += 1
@@ -680,23 +685,23 @@ def _write_consumer_group_describe_response_0_1(m: ConsumerGroupDescribeResponse
                 out.append(n)
             else:
                 out += varint(n)
-            for e4 in e2.target_assignment.topic_partitions:
-                if len(e4.topic_id) != 16:
-                    raise not_uuid('ConsumerGroupDescribeResponse.groups.members.target_assignment.topic_partitions.topic_id', e4.topic_id)
-                text = e4.topic_name.encode()
-                out += _p_u(e4.topic_id)
+            for e5 in e2.target_assignment.topic_partitions:
+                if len(e5.topic_id) != 16:
+                    raise not_uuid('ConsumerGroupDescribeResponse.groups.members.target_assignment.topic_partitions.topic_id', e5.topic_id)
+                text = e5.topic_name.encode()
+                out += _p_u(e5.topic_id)
                 n = len(text) + 1
                 if n < 128:
                     out.append(n)
                 else:
                     out += string_length(n)
                 out += text
-                n = len(e4.partitions) + 1
+                n = len(e5.partitions) + 1
                 if n < 128:
                     out.append(n)
                 else:
                     out += varint(n)
-                out += pack(f'>{len(e4.partitions)}i', *e4.partitions)
+                out += pack(f'>{len(e5.partitions)}i', *e5.partitions)
                 out.append(0)
             out.append(0)
             if version >= 1:

@@ -31,7 +31,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -117,7 +116,7 @@ def _read_consumer_group_heartbeat_request_0_1(data: BytesLike, version: int, po
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ConsumerGroupHeartbeatRequest)
+        m = ConsumerGroupHeartbeatRequest.__new__(ConsumerGroupHeartbeatRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -168,7 +167,8 @@ def _read_consumer_group_heartbeat_request_0_1(data: BytesLike, version: int, po
                 raise too_many('ConsumerGroupHeartbeatRequest.subscribed_topic_names', version, pos, n, size)
             list1: list[str] = []
             m.subscribed_topic_names = list1
-            for _ in range(n):
+            count1 = n
+            for _ in range(count1):
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -214,9 +214,10 @@ def _read_consumer_group_heartbeat_request_0_1(data: BytesLike, version: int, po
                 raise too_many('ConsumerGroupHeartbeatRequest.topic_partitions', version, pos, n, size)
             list2: list[RequestTopicPartitions] = []
             m.topic_partitions = list2
-            for _ in range(n):
-                e1 = new(RequestTopicPartitions)
-                e1.topic_id, n = _u_uB(buf, pos)
+            count2 = n
+            for _ in range(count2):
+                e2 = RequestTopicPartitions.__new__(RequestTopicPartitions)
+                e2.topic_id, n = _u_uB(buf, pos)
                 pos += 17
                 if n > 127:
                     n, pos = more_varint(buf, pos, n)
@@ -225,13 +226,13 @@ def _read_consumer_group_heartbeat_request_0_1(data: BytesLike, version: int, po
                 n -= 1
                 if n * 4 > size - pos:
                     raise too_many('ConsumerGroupHeartbeatRequest.topic_partitions.partitions', version, pos, n, size)
-                e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+                e2.partitions = list(unpack_from(f'>{n}i', buf, pos))
                 pos += 4 * n
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list2.append(e1)
+                list2.append(e2)
         n = buf[pos]
         pos += 1
         if n:
@@ -327,16 +328,16 @@ def _write_consumer_group_heartbeat_request_0_1(m: ConsumerGroupHeartbeatRequest
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.topic_partitions:
-            if len(e1.topic_id) != 16:
-                raise not_uuid('ConsumerGroupHeartbeatRequest.topic_partitions.topic_id', e1.topic_id)
-            out += _p_u(e1.topic_id)
-            n = len(e1.partitions) + 1
+        for e2 in m.topic_partitions:
+            if len(e2.topic_id) != 16:
+                raise not_uuid('ConsumerGroupHeartbeatRequest.topic_partitions.topic_id', e2.topic_id)
+            out += _p_u(e2.topic_id)
+            n = len(e2.partitions) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += varint(n)
-            out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+            out += pack(f'>{len(e2.partitions)}i', *e2.partitions)
             out.append(0)
     out.append(0)
 
@@ -419,7 +420,7 @@ def _read_consumer_group_heartbeat_response_0_1(data: BytesLike, version: int, p
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ConsumerGroupHeartbeatResponse)
+        m = ConsumerGroupHeartbeatResponse.__new__(ConsumerGroupHeartbeatResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -445,7 +446,7 @@ def _read_consumer_group_heartbeat_response_0_1(data: BytesLike, version: int, p
         if n < 0:
             m.assignment = None
         else:
-            e1 = new(Assignment)
+            e1 = Assignment.__new__(Assignment)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -457,8 +458,9 @@ def _read_consumer_group_heartbeat_response_0_1(data: BytesLike, version: int, p
                 raise too_many('ConsumerGroupHeartbeatResponse.assignment.topic_partitions', version, pos, n, size)
             list1: list[ResponseTopicPartitions] = []
             e1.topic_partitions = list1
-            for _ in range(n):
-                e2 = new(ResponseTopicPartitions)
+            count1 = n
+            for _ in range(count1):
+                e2 = ResponseTopicPartitions.__new__(ResponseTopicPartitions)
                 e2.topic_id, n = _u_uB(buf, pos)
                 pos += 17
                 if n > 127:
@@ -525,16 +527,16 @@ def _write_consumer_group_heartbeat_response_0_1(m: ConsumerGroupHeartbeatRespon
             out.append(n)
         else:
             out += varint(n)
-        for e2 in m.assignment.topic_partitions:
-            if len(e2.topic_id) != 16:
-                raise not_uuid('ConsumerGroupHeartbeatResponse.assignment.topic_partitions.topic_id', e2.topic_id)
-            out += _p_u(e2.topic_id)
-            n = len(e2.partitions) + 1
+        for e1 in m.assignment.topic_partitions:
+            if len(e1.topic_id) != 16:
+                raise not_uuid('ConsumerGroupHeartbeatResponse.assignment.topic_partitions.topic_id', e1.topic_id)
+            out += _p_u(e1.topic_id)
+            n = len(e1.partitions) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += varint(n)
-            out += pack(f'>{len(e2.partitions)}i', *e2.partitions)
+            out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
             out.append(0)
         out.append(0)
     out.append(0)

@@ -24,7 +24,6 @@ from oncelog.protocol.primitives import (
     unwritable,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _u_h = Layout(">h").unpack_from
@@ -90,7 +89,7 @@ def _read_consumer_protocol_subscription_0_3(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ConsumerProtocolSubscription)
+        m = ConsumerProtocolSubscription.__new__(ConsumerProtocolSubscription)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -99,7 +98,8 @@ def _read_consumer_protocol_subscription_0_3(data: BytesLike, version: int, pos:
             raise too_many('ConsumerProtocolSubscription.topics', version, pos, n, size)
         list1: list[str] = []
         m.topics = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -125,18 +125,19 @@ def _read_consumer_protocol_subscription_0_3(data: BytesLike, version: int, pos:
                 raise too_many('ConsumerProtocolSubscription.owned_partitions', version, pos, n, size)
             list2: list[TopicPartition] = []
             m.owned_partitions = list2
-            for _ in range(n):
-                e1 = new(TopicPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = TopicPartition.__new__(TopicPartition)
                 if version >= 1:
                     n, = _u_h(buf, pos)
                     pos += 2
                     if n < 0:
                         raise null_found('ConsumerProtocolSubscription.owned_partitions.topic', version, pos)
                     end = pos + n
-                    e1.topic = buf[pos:end].decode()
+                    e2.topic = buf[pos:end].decode()
                     pos = end
                 else:
-                    e1.topic = ""
+                    e2.topic = ""
                 if version >= 1:
                     n, = _u_i(buf, pos)
                     pos += 4
@@ -144,11 +145,11 @@ def _read_consumer_protocol_subscription_0_3(data: BytesLike, version: int, pos:
                         raise null_found('ConsumerProtocolSubscription.owned_partitions.partitions', version, pos)
                     if n * 4 > size - pos:
                         raise too_many('ConsumerProtocolSubscription.owned_partitions.partitions', version, pos, n, size)
-                    e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+                    e2.partitions = list(unpack_from(f'>{n}i', buf, pos))
                     pos += 4 * n
                 else:
-                    e1.partitions = []
-                list2.append(e1)
+                    e2.partitions = []
+                list2.append(e2)
         else:
             m.owned_partitions = []
         if version >= 2:
@@ -189,14 +190,14 @@ def _write_consumer_protocol_subscription_0_3(m: ConsumerProtocolSubscription, o
         out += m.user_data
     if version >= 1:
         out += _p_i(len(m.owned_partitions))
-        for e1 in m.owned_partitions:
+        for e2 in m.owned_partitions:
             if version >= 1:
-                text = e1.topic.encode()
+                text = e2.topic.encode()
                 out += _p_h(len(text))
                 out += text
             if version >= 1:
-                out += _p_i(len(e1.partitions))
-                out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+                out += _p_i(len(e2.partitions))
+                out += pack(f'>{len(e2.partitions)}i', *e2.partitions)
     if version >= 2:
         out += _p_i(m.generation_id)
     if version >= 3:
@@ -242,7 +243,7 @@ def _read_consumer_protocol_assignment_0_3(data: BytesLike, version: int, pos: i
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ConsumerProtocolAssignment)
+        m = ConsumerProtocolAssignment.__new__(ConsumerProtocolAssignment)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -251,8 +252,9 @@ def _read_consumer_protocol_assignment_0_3(data: BytesLike, version: int, pos: i
             raise too_many('ConsumerProtocolAssignment.assigned_partitions', version, pos, n, size)
         list1: list[TopicPartition] = []
         m.assigned_partitions = list1
-        for _ in range(n):
-            e1 = new(TopicPartition)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicPartition.__new__(TopicPartition)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_bb = Layout(">bb").pack
 _p_bbx = Layout(">bbx").pack
@@ -113,7 +112,7 @@ def _read_create_acls_request_2_3(data: BytesLike, version: int, pos: int) -> Cr
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreateAclsRequest)
+        m = CreateAclsRequest.__new__(CreateAclsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -125,8 +124,9 @@ def _read_create_acls_request_2_3(data: BytesLike, version: int, pos: int) -> Cr
             raise too_many('CreateAclsRequest.creations', version, pos, n, size)
         list1: list[AclCreation] = []
         m.creations = list1
-        for _ in range(n):
-            e1 = new(AclCreation)
+        count1 = n
+        for _ in range(count1):
+            e1 = AclCreation.__new__(AclCreation)
             e1.resource_type, n = _u_bB(buf, pos)
             pos += 2
             if n > 127:
@@ -176,7 +176,7 @@ def _read_create_acls_request_1_1(data: BytesLike, version: int, pos: int) -> Cr
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreateAclsRequest)
+        m = CreateAclsRequest.__new__(CreateAclsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -185,8 +185,9 @@ def _read_create_acls_request_1_1(data: BytesLike, version: int, pos: int) -> Cr
             raise too_many('CreateAclsRequest.creations', version, pos, n, size)
         list1: list[AclCreation] = []
         m.creations = list1
-        for _ in range(n):
-            e1 = new(AclCreation)
+        count1 = n
+        for _ in range(count1):
+            e1 = AclCreation.__new__(AclCreation)
             e1.resource_type, n = _u_bh(buf, pos)
             pos += 3
             if n < 0:
@@ -323,7 +324,7 @@ def _read_create_acls_response_2_3(data: BytesLike, version: int, pos: int) -> C
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreateAclsResponse)
+        m = CreateAclsResponse.__new__(CreateAclsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -335,8 +336,9 @@ def _read_create_acls_response_2_3(data: BytesLike, version: int, pos: int) -> C
             raise too_many('CreateAclsResponse.results', version, pos, n, size)
         list1: list[AclCreationResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(AclCreationResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = AclCreationResult.__new__(AclCreationResult)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -369,7 +371,7 @@ def _read_create_acls_response_1_1(data: BytesLike, version: int, pos: int) -> C
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreateAclsResponse)
+        m = CreateAclsResponse.__new__(CreateAclsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -378,8 +380,9 @@ def _read_create_acls_response_1_1(data: BytesLike, version: int, pos: int) -> C
             raise too_many('CreateAclsResponse.results', version, pos, n, size)
         list1: list[AclCreationResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(AclCreationResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = AclCreationResult.__new__(AclCreationResult)
             e1.error_code, n = _u_hh(buf, pos)
             pos += 4
             if n < 0:

@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ii = Layout(">ii").pack
@@ -118,7 +117,7 @@ def _read_create_partitions_request_2_3(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreatePartitionsRequest)
+        m = CreatePartitionsRequest.__new__(CreatePartitionsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -130,8 +129,9 @@ def _read_create_partitions_request_2_3(data: BytesLike, version: int, pos: int)
             raise too_many('CreatePartitionsRequest.topics', version, pos, n, size)
         list1: list[CreatePartitionsTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(CreatePartitionsTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = CreatePartitionsTopic.__new__(CreatePartitionsTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -153,8 +153,9 @@ def _read_create_partitions_request_2_3(data: BytesLike, version: int, pos: int)
                     raise too_many('CreatePartitionsRequest.topics.assignments', version, pos, n, size)
                 list2: list[CreatePartitionsAssignment] = []
                 e1.assignments = list2
-                for _ in range(n):
-                    e2 = new(CreatePartitionsAssignment)
+                count2 = n
+                for _ in range(count2):
+                    e2 = CreatePartitionsAssignment.__new__(CreatePartitionsAssignment)
                     n = buf[pos]
                     pos += 1
                     if n > 127:
@@ -193,7 +194,7 @@ def _read_create_partitions_request_0_1(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreatePartitionsRequest)
+        m = CreatePartitionsRequest.__new__(CreatePartitionsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -202,8 +203,9 @@ def _read_create_partitions_request_0_1(data: BytesLike, version: int, pos: int)
             raise too_many('CreatePartitionsRequest.topics', version, pos, n, size)
         list1: list[CreatePartitionsTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(CreatePartitionsTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = CreatePartitionsTopic.__new__(CreatePartitionsTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -220,8 +222,9 @@ def _read_create_partitions_request_0_1(data: BytesLike, version: int, pos: int)
                     raise too_many('CreatePartitionsRequest.topics.assignments', version, pos, n, size)
                 list2: list[CreatePartitionsAssignment] = []
                 e1.assignments = list2
-                for _ in range(n):
-                    e2 = new(CreatePartitionsAssignment)
+                count2 = n
+                for _ in range(count2):
+                    e2 = CreatePartitionsAssignment.__new__(CreatePartitionsAssignment)
                     n, = _u_i(buf, pos)
                     pos += 4
                     if n < 0:
@@ -352,7 +355,7 @@ def _read_create_partitions_response_2_3(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreatePartitionsResponse)
+        m = CreatePartitionsResponse.__new__(CreatePartitionsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -364,8 +367,9 @@ def _read_create_partitions_response_2_3(data: BytesLike, version: int, pos: int
             raise too_many('CreatePartitionsResponse.results', version, pos, n, size)
         list1: list[CreatePartitionsTopicResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(CreatePartitionsTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = CreatePartitionsTopicResult.__new__(CreatePartitionsTopicResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -407,7 +411,7 @@ def _read_create_partitions_response_0_1(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreatePartitionsResponse)
+        m = CreatePartitionsResponse.__new__(CreatePartitionsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -416,8 +420,9 @@ def _read_create_partitions_response_0_1(data: BytesLike, version: int, pos: int
             raise too_many('CreatePartitionsResponse.results', version, pos, n, size)
         list1: list[CreatePartitionsTopicResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(CreatePartitionsTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = CreatePartitionsTopicResult.__new__(CreatePartitionsTopicResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:

@@ -35,7 +35,6 @@ from oncelog.protocol.primitives import (
     wrong_tag_size,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -157,7 +156,7 @@ def _read_create_topics_request_5_7(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreateTopicsRequest)
+        m = CreateTopicsRequest.__new__(CreateTopicsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -169,8 +168,9 @@ def _read_create_topics_request_5_7(data: BytesLike, version: int, pos: int) -> 
             raise too_many('CreateTopicsRequest.topics', version, pos, n, size)
         list1: list[CreatableTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(CreatableTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = CreatableTopic.__new__(CreatableTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -191,8 +191,9 @@ def _read_create_topics_request_5_7(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('CreateTopicsRequest.topics.assignments', version, pos, n, size)
             list2: list[CreatableReplicaAssignment] = []
             e1.assignments = list2
-            for _ in range(n):
-                e2 = new(CreatableReplicaAssignment)
+            count2 = n
+            for _ in range(count2):
+                e2 = CreatableReplicaAssignment.__new__(CreatableReplicaAssignment)
                 e2.partition_index, n = _u_iB(buf, pos)
                 pos += 5
                 if n > 127:
@@ -220,8 +221,9 @@ def _read_create_topics_request_5_7(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('CreateTopicsRequest.topics.configs', version, pos, n, size)
             list3: list[CreatableTopicConfig] = []
             e1.configs = list3
-            for _ in range(n):
-                e2 = new(CreatableTopicConfig)
+            count3 = n
+            for _ in range(count3):
+                e3 = CreatableTopicConfig.__new__(CreatableTopicConfig)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -229,23 +231,23 @@ def _read_create_topics_request_5_7(data: BytesLike, version: int, pos: int) -> 
                 if not n:
                     raise null_found('CreateTopicsRequest.topics.configs.name', version, pos)
                 end = pos + n - 1
-                e2.name = buf[pos:end].decode()
+                e3.name = buf[pos:end].decode()
                 pos = end
                 n = buf[pos]
                 pos += 1
                 if n > 127:
                     n, pos = more_string_length(buf, pos, n)
                 if not n:
-                    e2.value = None
+                    e3.value = None
                 else:
                     end = pos + n - 1
-                    e2.value = buf[pos:end].decode()
+                    e3.value = buf[pos:end].decode()
                     pos = end
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list3.append(e2)
+                list3.append(e3)
             n = buf[pos]
             pos += 1
             if n:
@@ -268,7 +270,7 @@ def _read_create_topics_request_2_4(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreateTopicsRequest)
+        m = CreateTopicsRequest.__new__(CreateTopicsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -277,8 +279,9 @@ def _read_create_topics_request_2_4(data: BytesLike, version: int, pos: int) -> 
             raise too_many('CreateTopicsRequest.topics', version, pos, n, size)
         list1: list[CreatableTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(CreatableTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = CreatableTopic.__new__(CreatableTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -294,8 +297,9 @@ def _read_create_topics_request_2_4(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('CreateTopicsRequest.topics.assignments', version, pos, n, size)
             list2: list[CreatableReplicaAssignment] = []
             e1.assignments = list2
-            for _ in range(n):
-                e2 = new(CreatableReplicaAssignment)
+            count2 = n
+            for _ in range(count2):
+                e2 = CreatableReplicaAssignment.__new__(CreatableReplicaAssignment)
                 e2.partition_index, n = _u_ii(buf, pos)
                 pos += 8
                 if n < 0:
@@ -313,24 +317,25 @@ def _read_create_topics_request_2_4(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('CreateTopicsRequest.topics.configs', version, pos, n, size)
             list3: list[CreatableTopicConfig] = []
             e1.configs = list3
-            for _ in range(n):
-                e2 = new(CreatableTopicConfig)
+            count3 = n
+            for _ in range(count3):
+                e3 = CreatableTopicConfig.__new__(CreatableTopicConfig)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
                     raise null_found('CreateTopicsRequest.topics.configs.name', version, pos)
                 end = pos + n
-                e2.name = buf[pos:end].decode()
+                e3.name = buf[pos:end].decode()
                 pos = end
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
-                    e2.value = None
+                    e3.value = None
                 else:
                     end = pos + n
-                    e2.value = buf[pos:end].decode()
+                    e3.value = buf[pos:end].decode()
                     pos = end
-                list3.append(e2)
+                list3.append(e3)
             list1.append(e1)
         m.timeout_ms, m.validate_only = _u_io(buf, pos)
         pos += 5
@@ -377,18 +382,18 @@ def _write_create_topics_request_5_7(m: CreateTopicsRequest, out: bytearray, ver
             out.append(n)
         else:
             out += varint(n)
-        for e2 in e1.configs:
-            text = e2.name.encode()
+        for e3 in e1.configs:
+            text = e3.name.encode()
             n = len(text) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += string_length(n)
             out += text
-            if e2.value is None:
+            if e3.value is None:
                 out.append(0)
             else:
-                text = e2.value.encode()
+                text = e3.value.encode()
                 n = len(text) + 1
                 if n < 128:
                     out.append(n)
@@ -411,14 +416,14 @@ def _write_create_topics_request_2_4(m: CreateTopicsRequest, out: bytearray, ver
             out += _p_ii(e2.partition_index, len(e2.broker_ids))
             out += pack(f'>{len(e2.broker_ids)}i', *e2.broker_ids)
         out += _p_i(len(e1.configs))
-        for e2 in e1.configs:
-            text = e2.name.encode()
+        for e3 in e1.configs:
+            text = e3.name.encode()
             out += _p_h(len(text))
             out += text
-            if e2.value is None:
+            if e3.value is None:
                 out += b'\xff\xff'
             else:
-                text = e2.value.encode()
+                text = e3.value.encode()
                 out += _p_h(len(text))
                 out += text
     out += _p_io(m.timeout_ms, m.validate_only)
@@ -521,7 +526,7 @@ def _read_create_topics_response_5_7(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreateTopicsResponse)
+        m = CreateTopicsResponse.__new__(CreateTopicsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -533,8 +538,9 @@ def _read_create_topics_response_5_7(data: BytesLike, version: int, pos: int) ->
             raise too_many('CreateTopicsResponse.topics', version, pos, n, size)
         list1: list[CreatableTopicResult] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(CreatableTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = CreatableTopicResult.__new__(CreatableTopicResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -572,8 +578,9 @@ def _read_create_topics_response_5_7(data: BytesLike, version: int, pos: int) ->
                     raise too_many('CreateTopicsResponse.topics.configs', version, pos, n, size)
                 list2: list[CreatableTopicConfigs] = []
                 e1.configs = list2
-                for _ in range(n):
-                    e2 = new(CreatableTopicConfigs)
+                count2 = n
+                for _ in range(count2):
+                    e2 = CreatableTopicConfigs.__new__(CreatableTopicConfigs)
                     n = buf[pos]
                     pos += 1
                     if n > 127:
@@ -601,8 +608,8 @@ def _read_create_topics_response_5_7(data: BytesLike, version: int, pos: int) ->
             n = buf[pos]
             pos += 1
             if n:
-                n, pos = count_tags(buf, pos, size, n)
-                for _ in range(n):
+                count3, pos = count_tags(buf, pos, size, n)
+                for _ in range(count3):
                     tag2, pos, stop2 = read_tag(buf, pos, size)
                     if tag2 == 0:
                         e1.topic_config_error_code, = _u_h(buf, pos)
@@ -629,7 +636,7 @@ def _read_create_topics_response_2_4(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(CreateTopicsResponse)
+        m = CreateTopicsResponse.__new__(CreateTopicsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -638,8 +645,9 @@ def _read_create_topics_response_2_4(data: BytesLike, version: int, pos: int) ->
             raise too_many('CreateTopicsResponse.topics', version, pos, n, size)
         list1: list[CreatableTopicResult] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(CreatableTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = CreatableTopicResult.__new__(CreatableTopicResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:

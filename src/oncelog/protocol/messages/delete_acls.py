@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_bb = Layout(">bb").pack
 _p_bbx = Layout(">bbx").pack
@@ -113,7 +112,7 @@ def _read_delete_acls_request_2_3(data: BytesLike, version: int, pos: int) -> De
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteAclsRequest)
+        m = DeleteAclsRequest.__new__(DeleteAclsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -125,8 +124,9 @@ def _read_delete_acls_request_2_3(data: BytesLike, version: int, pos: int) -> De
             raise too_many('DeleteAclsRequest.filters', version, pos, n, size)
         list1: list[DeleteAclsFilter] = []
         m.filters = list1
-        for _ in range(n):
-            e1 = new(DeleteAclsFilter)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeleteAclsFilter.__new__(DeleteAclsFilter)
             e1.resource_type_filter, n = _u_bB(buf, pos)
             pos += 2
             if n > 127:
@@ -179,7 +179,7 @@ def _read_delete_acls_request_1_1(data: BytesLike, version: int, pos: int) -> De
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteAclsRequest)
+        m = DeleteAclsRequest.__new__(DeleteAclsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -188,8 +188,9 @@ def _read_delete_acls_request_1_1(data: BytesLike, version: int, pos: int) -> De
             raise too_many('DeleteAclsRequest.filters', version, pos, n, size)
         list1: list[DeleteAclsFilter] = []
         m.filters = list1
-        for _ in range(n):
-            e1 = new(DeleteAclsFilter)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeleteAclsFilter.__new__(DeleteAclsFilter)
             e1.resource_type_filter, n = _u_bh(buf, pos)
             pos += 3
             if n < 0:
@@ -389,7 +390,7 @@ def _read_delete_acls_response_2_3(data: BytesLike, version: int, pos: int) -> D
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteAclsResponse)
+        m = DeleteAclsResponse.__new__(DeleteAclsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -401,8 +402,9 @@ def _read_delete_acls_response_2_3(data: BytesLike, version: int, pos: int) -> D
             raise too_many('DeleteAclsResponse.filter_results', version, pos, n, size)
         list1: list[DeleteAclsFilterResult] = []
         m.filter_results = list1
-        for _ in range(n):
-            e1 = new(DeleteAclsFilterResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeleteAclsFilterResult.__new__(DeleteAclsFilterResult)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -424,8 +426,9 @@ def _read_delete_acls_response_2_3(data: BytesLike, version: int, pos: int) -> D
                 raise too_many('DeleteAclsResponse.filter_results.matching_acls', version, pos, n, size)
             list2: list[DeleteAclsMatchingAcl] = []
             e1.matching_acls = list2
-            for _ in range(n):
-                e2 = new(DeleteAclsMatchingAcl)
+            count2 = n
+            for _ in range(count2):
+                e2 = DeleteAclsMatchingAcl.__new__(DeleteAclsMatchingAcl)
                 e2.error_code, n = _u_hB(buf, pos)
                 pos += 3
                 if n > 127:
@@ -490,7 +493,7 @@ def _read_delete_acls_response_1_1(data: BytesLike, version: int, pos: int) -> D
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteAclsResponse)
+        m = DeleteAclsResponse.__new__(DeleteAclsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -499,8 +502,9 @@ def _read_delete_acls_response_1_1(data: BytesLike, version: int, pos: int) -> D
             raise too_many('DeleteAclsResponse.filter_results', version, pos, n, size)
         list1: list[DeleteAclsFilterResult] = []
         m.filter_results = list1
-        for _ in range(n):
-            e1 = new(DeleteAclsFilterResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeleteAclsFilterResult.__new__(DeleteAclsFilterResult)
             e1.error_code, n = _u_hh(buf, pos)
             pos += 4
             if n < 0:
@@ -517,8 +521,9 @@ def _read_delete_acls_response_1_1(data: BytesLike, version: int, pos: int) -> D
                 raise too_many('DeleteAclsResponse.filter_results.matching_acls', version, pos, n, size)
             list2: list[DeleteAclsMatchingAcl] = []
             e1.matching_acls = list2
-            for _ in range(n):
-                e2 = new(DeleteAclsMatchingAcl)
+            count2 = n
+            for _ in range(count2):
+                e2 = DeleteAclsMatchingAcl.__new__(DeleteAclsMatchingAcl)
                 e2.error_code, n = _u_hh(buf, pos)
                 pos += 4
                 if n < 0:

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hx = Layout(">hx").pack
 _p_i = Layout(">i").pack
@@ -74,7 +73,7 @@ def _read_delete_groups_request_2_2(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteGroupsRequest)
+        m = DeleteGroupsRequest.__new__(DeleteGroupsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -86,7 +85,8 @@ def _read_delete_groups_request_2_2(data: BytesLike, version: int, pos: int) -> 
             raise too_many('DeleteGroupsRequest.groups_names', version, pos, n, size)
         list1: list[str] = []
         m.groups_names = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -114,7 +114,7 @@ def _read_delete_groups_request_0_1(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteGroupsRequest)
+        m = DeleteGroupsRequest.__new__(DeleteGroupsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -123,7 +123,8 @@ def _read_delete_groups_request_0_1(data: BytesLike, version: int, pos: int) -> 
             raise too_many('DeleteGroupsRequest.groups_names', version, pos, n, size)
         list1: list[str] = []
         m.groups_names = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -220,7 +221,7 @@ def _read_delete_groups_response_2_2(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteGroupsResponse)
+        m = DeleteGroupsResponse.__new__(DeleteGroupsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -232,8 +233,9 @@ def _read_delete_groups_response_2_2(data: BytesLike, version: int, pos: int) ->
             raise too_many('DeleteGroupsResponse.results', version, pos, n, size)
         list1: list[DeletableGroupResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(DeletableGroupResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeletableGroupResult.__new__(DeletableGroupResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -265,7 +267,7 @@ def _read_delete_groups_response_0_1(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteGroupsResponse)
+        m = DeleteGroupsResponse.__new__(DeleteGroupsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -274,8 +276,9 @@ def _read_delete_groups_response_0_1(data: BytesLike, version: int, pos: int) ->
             raise too_many('DeleteGroupsResponse.results', version, pos, n, size)
         list1: list[DeletableGroupResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(DeletableGroupResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeletableGroupResult.__new__(DeletableGroupResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ii = Layout(">ii").pack
@@ -116,7 +115,7 @@ def _read_delete_records_request_2_2(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteRecordsRequest)
+        m = DeleteRecordsRequest.__new__(DeleteRecordsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -128,8 +127,9 @@ def _read_delete_records_request_2_2(data: BytesLike, version: int, pos: int) ->
             raise too_many('DeleteRecordsRequest.topics', version, pos, n, size)
         list1: list[DeleteRecordsTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(DeleteRecordsTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeleteRecordsTopic.__new__(DeleteRecordsTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -150,8 +150,9 @@ def _read_delete_records_request_2_2(data: BytesLike, version: int, pos: int) ->
                 raise too_many('DeleteRecordsRequest.topics.partitions', version, pos, n, size)
             list2: list[DeleteRecordsPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(DeleteRecordsPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = DeleteRecordsPartition.__new__(DeleteRecordsPartition)
                 e2.partition_index, e2.offset, n = _u_iqB(buf, pos)
                 pos += 13
                 if n:
@@ -179,7 +180,7 @@ def _read_delete_records_request_0_1(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteRecordsRequest)
+        m = DeleteRecordsRequest.__new__(DeleteRecordsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -188,8 +189,9 @@ def _read_delete_records_request_0_1(data: BytesLike, version: int, pos: int) ->
             raise too_many('DeleteRecordsRequest.topics', version, pos, n, size)
         list1: list[DeleteRecordsTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(DeleteRecordsTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeleteRecordsTopic.__new__(DeleteRecordsTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -205,8 +207,9 @@ def _read_delete_records_request_0_1(data: BytesLike, version: int, pos: int) ->
                 raise too_many('DeleteRecordsRequest.topics.partitions', version, pos, n, size)
             list2: list[DeleteRecordsPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(DeleteRecordsPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = DeleteRecordsPartition.__new__(DeleteRecordsPartition)
                 e2.partition_index, e2.offset = _u_iq(buf, pos)
                 pos += 12
                 list2.append(e2)
@@ -332,7 +335,7 @@ def _read_delete_records_response_2_2(data: BytesLike, version: int, pos: int) -
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteRecordsResponse)
+        m = DeleteRecordsResponse.__new__(DeleteRecordsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -344,8 +347,9 @@ def _read_delete_records_response_2_2(data: BytesLike, version: int, pos: int) -
             raise too_many('DeleteRecordsResponse.topics', version, pos, n, size)
         list1: list[DeleteRecordsTopicResult] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(DeleteRecordsTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeleteRecordsTopicResult.__new__(DeleteRecordsTopicResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -366,8 +370,9 @@ def _read_delete_records_response_2_2(data: BytesLike, version: int, pos: int) -
                 raise too_many('DeleteRecordsResponse.topics.partitions', version, pos, n, size)
             list2: list[DeleteRecordsPartitionResult] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(DeleteRecordsPartitionResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = DeleteRecordsPartitionResult.__new__(DeleteRecordsPartitionResult)
                 e2.partition_index, e2.low_watermark, e2.error_code, n = _u_iqhB(buf, pos)
                 pos += 15
                 if n:
@@ -395,7 +400,7 @@ def _read_delete_records_response_0_1(data: BytesLike, version: int, pos: int) -
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteRecordsResponse)
+        m = DeleteRecordsResponse.__new__(DeleteRecordsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -404,8 +409,9 @@ def _read_delete_records_response_0_1(data: BytesLike, version: int, pos: int) -
             raise too_many('DeleteRecordsResponse.topics', version, pos, n, size)
         list1: list[DeleteRecordsTopicResult] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(DeleteRecordsTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeleteRecordsTopicResult.__new__(DeleteRecordsTopicResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -421,8 +427,9 @@ def _read_delete_records_response_0_1(data: BytesLike, version: int, pos: int) -
                 raise too_many('DeleteRecordsResponse.topics.partitions', version, pos, n, size)
             list2: list[DeleteRecordsPartitionResult] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(DeleteRecordsPartitionResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = DeleteRecordsPartitionResult.__new__(DeleteRecordsPartitionResult)
                 e2.partition_index, e2.low_watermark, e2.error_code = _u_iqh(buf, pos)
                 pos += 14
                 list2.append(e2)

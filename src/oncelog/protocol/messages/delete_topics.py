@@ -30,7 +30,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ii = Layout(">ii").pack
@@ -100,7 +99,7 @@ def _read_delete_topics_request_4_6(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteTopicsRequest)
+        m = DeleteTopicsRequest.__new__(DeleteTopicsRequest)
         if version >= 6:
             n = buf[pos]
             pos += 1
@@ -113,8 +112,9 @@ def _read_delete_topics_request_4_6(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('DeleteTopicsRequest.topics', version, pos, n, size)
             list1: list[DeleteTopicState] = []
             m.topics = list1
-            for _ in range(n):
-                e1 = new(DeleteTopicState)
+            count1 = n
+            for _ in range(count1):
+                e1 = DeleteTopicState.__new__(DeleteTopicState)
                 if version >= 6:
                     n = buf[pos]
                     pos += 1
@@ -152,7 +152,8 @@ def _read_delete_topics_request_4_6(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('DeleteTopicsRequest.topic_names', version, pos, n, size)
             list2: list[str] = []
             m.topic_names = list2
-            for _ in range(n):
+            count2 = n
+            for _ in range(count2):
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -160,9 +161,9 @@ def _read_delete_topics_request_4_6(data: BytesLike, version: int, pos: int) -> 
                 if not n:
                     raise null_found('DeleteTopicsRequest.topic_names', version, pos)
                 end = pos + n - 1
-                e1 = buf[pos:end].decode()
+                e2 = buf[pos:end].decode()
                 pos = end
-                list2.append(e1)
+                list2.append(e2)
         else:
             m.topic_names = []
         m.timeout_ms, n = _u_iB(buf, pos)
@@ -182,7 +183,7 @@ def _read_delete_topics_request_1_3(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteTopicsRequest)
+        m = DeleteTopicsRequest.__new__(DeleteTopicsRequest)
         m.topics = []
         n, = _u_i(buf, pos)
         pos += 4
@@ -192,7 +193,8 @@ def _read_delete_topics_request_1_3(data: BytesLike, version: int, pos: int) -> 
             raise too_many('DeleteTopicsRequest.topic_names', version, pos, n, size)
         list1: list[str] = []
         m.topic_names = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -242,8 +244,8 @@ def _write_delete_topics_request_4_6(m: DeleteTopicsRequest, out: bytearray, ver
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.topic_names:
-            text = e1.encode()
+        for e2 in m.topic_names:
+            text = e2.encode()
             n = len(text) + 1
             if n < 128:
                 out.append(n)
@@ -322,7 +324,7 @@ def _read_delete_topics_response_4_6(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteTopicsResponse)
+        m = DeleteTopicsResponse.__new__(DeleteTopicsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -334,8 +336,9 @@ def _read_delete_topics_response_4_6(data: BytesLike, version: int, pos: int) ->
             raise too_many('DeleteTopicsResponse.responses', version, pos, n, size)
         list1: list[DeletableTopicResult] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(DeletableTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeletableTopicResult.__new__(DeletableTopicResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -390,7 +393,7 @@ def _read_delete_topics_response_1_3(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DeleteTopicsResponse)
+        m = DeleteTopicsResponse.__new__(DeleteTopicsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -399,8 +402,9 @@ def _read_delete_topics_response_1_3(data: BytesLike, version: int, pos: int) ->
             raise too_many('DeleteTopicsResponse.responses', version, pos, n, size)
         list1: list[DeletableTopicResult] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(DeletableTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DeletableTopicResult.__new__(DeletableTopicResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:

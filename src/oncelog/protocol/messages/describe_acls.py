@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_bb = Layout(">bb").pack
 _p_bbx = Layout(">bbx").pack
@@ -100,7 +99,7 @@ def _read_describe_acls_request_2_3(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeAclsRequest)
+        m = DescribeAclsRequest.__new__(DescribeAclsRequest)
         m.resource_type_filter, n = _u_bB(buf, pos)
         pos += 2
         if n > 127:
@@ -148,7 +147,7 @@ def _read_describe_acls_request_1_1(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeAclsRequest)
+        m = DescribeAclsRequest.__new__(DescribeAclsRequest)
         m.resource_type_filter, n = _u_bh(buf, pos)
         pos += 3
         if n < 0:
@@ -332,7 +331,7 @@ def _read_describe_acls_response_2_3(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeAclsResponse)
+        m = DescribeAclsResponse.__new__(DescribeAclsResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -354,8 +353,9 @@ def _read_describe_acls_response_2_3(data: BytesLike, version: int, pos: int) ->
             raise too_many('DescribeAclsResponse.resources', version, pos, n, size)
         list1: list[DescribeAclsResource] = []
         m.resources = list1
-        for _ in range(n):
-            e1 = new(DescribeAclsResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeAclsResource.__new__(DescribeAclsResource)
             e1.resource_type, n = _u_bB(buf, pos)
             pos += 2
             if n > 127:
@@ -376,8 +376,9 @@ def _read_describe_acls_response_2_3(data: BytesLike, version: int, pos: int) ->
                 raise too_many('DescribeAclsResponse.resources.acls', version, pos, n, size)
             list2: list[AclDescription] = []
             e1.acls = list2
-            for _ in range(n):
-                e2 = new(AclDescription)
+            count2 = n
+            for _ in range(count2):
+                e2 = AclDescription.__new__(AclDescription)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -423,7 +424,7 @@ def _read_describe_acls_response_1_1(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeAclsResponse)
+        m = DescribeAclsResponse.__new__(DescribeAclsResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihh(buf, pos)
         pos += 8
         if n < 0:
@@ -440,8 +441,9 @@ def _read_describe_acls_response_1_1(data: BytesLike, version: int, pos: int) ->
             raise too_many('DescribeAclsResponse.resources', version, pos, n, size)
         list1: list[DescribeAclsResource] = []
         m.resources = list1
-        for _ in range(n):
-            e1 = new(DescribeAclsResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeAclsResource.__new__(DescribeAclsResource)
             e1.resource_type, n = _u_bh(buf, pos)
             pos += 3
             if n < 0:
@@ -457,8 +459,9 @@ def _read_describe_acls_response_1_1(data: BytesLike, version: int, pos: int) ->
                 raise too_many('DescribeAclsResponse.resources.acls', version, pos, n, size)
             list2: list[AclDescription] = []
             e1.acls = list2
-            for _ in range(n):
-                e2 = new(AclDescription)
+            count2 = n
+            for _ in range(count2):
+                e2 = AclDescription.__new__(AclDescription)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:

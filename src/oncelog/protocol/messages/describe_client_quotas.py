@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_d = Layout(">d").pack
 _p_dx = Layout(">dx").pack
@@ -105,7 +104,7 @@ def _read_describe_client_quotas_request_1_1(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeClientQuotasRequest)
+        m = DescribeClientQuotasRequest.__new__(DescribeClientQuotasRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -117,8 +116,9 @@ def _read_describe_client_quotas_request_1_1(data: BytesLike, version: int, pos:
             raise too_many('DescribeClientQuotasRequest.components', version, pos, n, size)
         list1: list[ComponentData] = []
         m.components = list1
-        for _ in range(n):
-            e1 = new(ComponentData)
+        count1 = n
+        for _ in range(count1):
+            e1 = ComponentData.__new__(ComponentData)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -160,7 +160,7 @@ def _read_describe_client_quotas_request_0_0(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeClientQuotasRequest)
+        m = DescribeClientQuotasRequest.__new__(DescribeClientQuotasRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -169,8 +169,9 @@ def _read_describe_client_quotas_request_0_0(data: BytesLike, version: int, pos:
             raise too_many('DescribeClientQuotasRequest.components', version, pos, n, size)
         list1: list[ComponentData] = []
         m.components = list1
-        for _ in range(n):
-            e1 = new(ComponentData)
+        count1 = n
+        for _ in range(count1):
+            e1 = ComponentData.__new__(ComponentData)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -335,7 +336,7 @@ def _read_describe_client_quotas_response_1_1(data: BytesLike, version: int, pos
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeClientQuotasResponse)
+        m = DescribeClientQuotasResponse.__new__(DescribeClientQuotasResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -358,8 +359,9 @@ def _read_describe_client_quotas_response_1_1(data: BytesLike, version: int, pos
                 raise too_many('DescribeClientQuotasResponse.entries', version, pos, n, size)
             list1: list[EntryData] = []
             m.entries = list1
-            for _ in range(n):
-                e1 = new(EntryData)
+            count1 = n
+            for _ in range(count1):
+                e1 = EntryData.__new__(EntryData)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -371,8 +373,9 @@ def _read_describe_client_quotas_response_1_1(data: BytesLike, version: int, pos
                     raise too_many('DescribeClientQuotasResponse.entries.entity', version, pos, n, size)
                 list2: list[EntityData] = []
                 e1.entity = list2
-                for _ in range(n):
-                    e2 = new(EntityData)
+                count2 = n
+                for _ in range(count2):
+                    e2 = EntityData.__new__(EntityData)
                     n = buf[pos]
                     pos += 1
                     if n > 127:
@@ -408,8 +411,9 @@ def _read_describe_client_quotas_response_1_1(data: BytesLike, version: int, pos
                     raise too_many('DescribeClientQuotasResponse.entries.values', version, pos, n, size)
                 list3: list[ValueData] = []
                 e1.values = list3
-                for _ in range(n):
-                    e2 = new(ValueData)
+                count3 = n
+                for _ in range(count3):
+                    e3 = ValueData.__new__(ValueData)
                     n = buf[pos]
                     pos += 1
                     if n > 127:
@@ -417,13 +421,13 @@ def _read_describe_client_quotas_response_1_1(data: BytesLike, version: int, pos
                     if not n:
                         raise null_found('DescribeClientQuotasResponse.entries.values.key', version, pos)
                     end = pos + n - 1
-                    e2.key = buf[pos:end].decode()
+                    e3.key = buf[pos:end].decode()
                     pos = end
-                    e2.value, n = _u_dB(buf, pos)
+                    e3.value, n = _u_dB(buf, pos)
                     pos += 9
                     if n:
                         pos = skip_tags(buf, pos, size, n)
-                    list3.append(e2)
+                    list3.append(e3)
                 n = buf[pos]
                 pos += 1
                 if n:
@@ -446,7 +450,7 @@ def _read_describe_client_quotas_response_0_0(data: BytesLike, version: int, pos
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeClientQuotasResponse)
+        m = DescribeClientQuotasResponse.__new__(DescribeClientQuotasResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihh(buf, pos)
         pos += 8
         if n < 0:
@@ -464,8 +468,9 @@ def _read_describe_client_quotas_response_0_0(data: BytesLike, version: int, pos
                 raise too_many('DescribeClientQuotasResponse.entries', version, pos, n, size)
             list1: list[EntryData] = []
             m.entries = list1
-            for _ in range(n):
-                e1 = new(EntryData)
+            count1 = n
+            for _ in range(count1):
+                e1 = EntryData.__new__(EntryData)
                 n, = _u_i(buf, pos)
                 pos += 4
                 if n < 0:
@@ -474,8 +479,9 @@ def _read_describe_client_quotas_response_0_0(data: BytesLike, version: int, pos
                     raise too_many('DescribeClientQuotasResponse.entries.entity', version, pos, n, size)
                 list2: list[EntityData] = []
                 e1.entity = list2
-                for _ in range(n):
-                    e2 = new(EntityData)
+                count2 = n
+                for _ in range(count2):
+                    e2 = EntityData.__new__(EntityData)
                     n, = _u_h(buf, pos)
                     pos += 2
                     if n < 0:
@@ -500,18 +506,19 @@ def _read_describe_client_quotas_response_0_0(data: BytesLike, version: int, pos
                     raise too_many('DescribeClientQuotasResponse.entries.values', version, pos, n, size)
                 list3: list[ValueData] = []
                 e1.values = list3
-                for _ in range(n):
-                    e2 = new(ValueData)
+                count3 = n
+                for _ in range(count3):
+                    e3 = ValueData.__new__(ValueData)
                     n, = _u_h(buf, pos)
                     pos += 2
                     if n < 0:
                         raise null_found('DescribeClientQuotasResponse.entries.values.key', version, pos)
                     end = pos + n
-                    e2.key = buf[pos:end].decode()
+                    e3.key = buf[pos:end].decode()
                     pos = end
-                    e2.value, = _u_d(buf, pos)
+                    e3.value, = _u_d(buf, pos)
                     pos += 8
-                    list3.append(e2)
+                    list3.append(e3)
                 list1.append(e1)
     except (IndexError, LayoutError):
         raise cut_short('DescribeClientQuotasResponse', version, pos, size) from None
@@ -572,15 +579,15 @@ def _write_describe_client_quotas_response_1_1(m: DescribeClientQuotasResponse, 
                 out.append(n)
             else:
                 out += varint(n)
-            for e2 in e1.values:
-                text = e2.key.encode()
+            for e3 in e1.values:
+                text = e3.key.encode()
                 n = len(text) + 1
                 if n < 128:
                     out.append(n)
                 else:
                     out += string_length(n)
                 out += text
-                out += _p_dx(e2.value)
+                out += _p_dx(e3.value)
             out.append(0)
     out.append(0)
 
@@ -610,8 +617,8 @@ def _write_describe_client_quotas_response_0_0(m: DescribeClientQuotasResponse, 
                     out += _p_h(len(text))
                     out += text
             out += _p_i(len(e1.values))
-            for e2 in e1.values:
-                text = e2.key.encode()
+            for e3 in e1.values:
+                text = e3.key.encode()
                 out += _p_h(len(text))
                 out += text
-                out += _p_d(e2.value)
+                out += _p_d(e3.value)

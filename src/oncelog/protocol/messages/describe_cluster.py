@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -76,7 +75,7 @@ def _read_describe_cluster_request_0_2(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeClusterRequest)
+        m = DescribeClusterRequest.__new__(DescribeClusterRequest)
         m.include_cluster_authorized_operations, = _u_o(buf, pos)
         pos += 1
         if version >= 1:
@@ -188,7 +187,7 @@ def _read_describe_cluster_response_0_2(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeClusterResponse)
+        m = DescribeClusterResponse.__new__(DescribeClusterResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -224,8 +223,9 @@ def _read_describe_cluster_response_0_2(data: BytesLike, version: int, pos: int)
             raise too_many('DescribeClusterResponse.brokers', version, pos, n, size)
         list1: list[DescribeClusterBroker] = []
         m.brokers = list1
-        for _ in range(n):
-            e1 = new(DescribeClusterBroker)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeClusterBroker.__new__(DescribeClusterBroker)
             e1.broker_id, n = _u_iB(buf, pos)
             pos += 5
             if n > 127:

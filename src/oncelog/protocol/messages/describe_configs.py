@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_bh = Layout(">bh").pack
 _p_bx = Layout(">bx").pack
@@ -113,7 +112,7 @@ def _read_describe_configs_request_4_4(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeConfigsRequest)
+        m = DescribeConfigsRequest.__new__(DescribeConfigsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -125,8 +124,9 @@ def _read_describe_configs_request_4_4(data: BytesLike, version: int, pos: int) 
             raise too_many('DescribeConfigsRequest.resources', version, pos, n, size)
         list1: list[DescribeConfigsResource] = []
         m.resources = list1
-        for _ in range(n):
-            e1 = new(DescribeConfigsResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeConfigsResource.__new__(DescribeConfigsResource)
             e1.resource_type, n = _u_bB(buf, pos)
             pos += 2
             if n > 127:
@@ -148,7 +148,8 @@ def _read_describe_configs_request_4_4(data: BytesLike, version: int, pos: int) 
                     raise too_many('DescribeConfigsRequest.resources.configuration_keys', version, pos, n, size)
                 list2: list[str] = []
                 e1.configuration_keys = list2
-                for _ in range(n):
+                count2 = n
+                for _ in range(count2):
                     n = buf[pos]
                     pos += 1
                     if n > 127:
@@ -181,7 +182,7 @@ def _read_describe_configs_request_1_3(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeConfigsRequest)
+        m = DescribeConfigsRequest.__new__(DescribeConfigsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -190,8 +191,9 @@ def _read_describe_configs_request_1_3(data: BytesLike, version: int, pos: int) 
             raise too_many('DescribeConfigsRequest.resources', version, pos, n, size)
         list1: list[DescribeConfigsResource] = []
         m.resources = list1
-        for _ in range(n):
-            e1 = new(DescribeConfigsResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeConfigsResource.__new__(DescribeConfigsResource)
             e1.resource_type, n = _u_bh(buf, pos)
             pos += 3
             if n < 0:
@@ -208,7 +210,8 @@ def _read_describe_configs_request_1_3(data: BytesLike, version: int, pos: int) 
                     raise too_many('DescribeConfigsRequest.resources.configuration_keys', version, pos, n, size)
                 list2: list[str] = []
                 e1.configuration_keys = list2
-                for _ in range(n):
+                count2 = n
+                for _ in range(count2):
                     n, = _u_h(buf, pos)
                     pos += 2
                     if n < 0:
@@ -404,7 +407,7 @@ def _read_describe_configs_response_4_4(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeConfigsResponse)
+        m = DescribeConfigsResponse.__new__(DescribeConfigsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -416,8 +419,9 @@ def _read_describe_configs_response_4_4(data: BytesLike, version: int, pos: int)
             raise too_many('DescribeConfigsResponse.results', version, pos, n, size)
         list1: list[DescribeConfigsResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(DescribeConfigsResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeConfigsResult.__new__(DescribeConfigsResult)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -448,8 +452,9 @@ def _read_describe_configs_response_4_4(data: BytesLike, version: int, pos: int)
                 raise too_many('DescribeConfigsResponse.results.configs', version, pos, n, size)
             list2: list[DescribeConfigsResourceResult] = []
             e1.configs = list2
-            for _ in range(n):
-                e2 = new(DescribeConfigsResourceResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = DescribeConfigsResourceResult.__new__(DescribeConfigsResourceResult)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -480,8 +485,9 @@ def _read_describe_configs_response_4_4(data: BytesLike, version: int, pos: int)
                     raise too_many('DescribeConfigsResponse.results.configs.synonyms', version, pos, n, size)
                 list3: list[DescribeConfigsSynonym] = []
                 e2.synonyms = list3
-                for _ in range(n):
-                    e3 = new(DescribeConfigsSynonym)
+                count3 = n
+                for _ in range(count3):
+                    e3 = DescribeConfigsSynonym.__new__(DescribeConfigsSynonym)
                     n = buf[pos]
                     pos += 1
                     if n > 127:
@@ -543,7 +549,7 @@ def _read_describe_configs_response_1_3(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeConfigsResponse)
+        m = DescribeConfigsResponse.__new__(DescribeConfigsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -552,8 +558,9 @@ def _read_describe_configs_response_1_3(data: BytesLike, version: int, pos: int)
             raise too_many('DescribeConfigsResponse.results', version, pos, n, size)
         list1: list[DescribeConfigsResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(DescribeConfigsResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeConfigsResult.__new__(DescribeConfigsResult)
             e1.error_code, n = _u_hh(buf, pos)
             pos += 4
             if n < 0:
@@ -577,8 +584,9 @@ def _read_describe_configs_response_1_3(data: BytesLike, version: int, pos: int)
                 raise too_many('DescribeConfigsResponse.results.configs', version, pos, n, size)
             list2: list[DescribeConfigsResourceResult] = []
             e1.configs = list2
-            for _ in range(n):
-                e2 = new(DescribeConfigsResourceResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = DescribeConfigsResourceResult.__new__(DescribeConfigsResourceResult)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -602,8 +610,9 @@ def _read_describe_configs_response_1_3(data: BytesLike, version: int, pos: int)
                     raise too_many('DescribeConfigsResponse.results.configs.synonyms', version, pos, n, size)
                 list3: list[DescribeConfigsSynonym] = []
                 e2.synonyms = list3
-                for _ in range(n):
-                    e3 = new(DescribeConfigsSynonym)
+                count3 = n
+                for _ in range(count3):
+                    e3 = DescribeConfigsSynonym.__new__(DescribeConfigsSynonym)
                     n, = _u_h(buf, pos)
                     pos += 2
                     if n < 0:

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hh = Layout(">hh").pack
 _p_i = Layout(">i").pack
@@ -80,7 +79,7 @@ def _read_describe_groups_request_5_6(data: BytesLike, version: int, pos: int) -
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeGroupsRequest)
+        m = DescribeGroupsRequest.__new__(DescribeGroupsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -92,7 +91,8 @@ def _read_describe_groups_request_5_6(data: BytesLike, version: int, pos: int) -
             raise too_many('DescribeGroupsRequest.groups', version, pos, n, size)
         list1: list[str] = []
         m.groups = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -120,7 +120,7 @@ def _read_describe_groups_request_0_4(data: BytesLike, version: int, pos: int) -
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeGroupsRequest)
+        m = DescribeGroupsRequest.__new__(DescribeGroupsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -129,7 +129,8 @@ def _read_describe_groups_request_0_4(data: BytesLike, version: int, pos: int) -
             raise too_many('DescribeGroupsRequest.groups', version, pos, n, size)
         list1: list[str] = []
         m.groups = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -279,7 +280,7 @@ def _read_describe_groups_response_5_6(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeGroupsResponse)
+        m = DescribeGroupsResponse.__new__(DescribeGroupsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -291,8 +292,9 @@ def _read_describe_groups_response_5_6(data: BytesLike, version: int, pos: int) 
             raise too_many('DescribeGroupsResponse.groups', version, pos, n, size)
         list1: list[DescribedGroup] = []
         m.groups = list1
-        for _ in range(n):
-            e1 = new(DescribedGroup)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribedGroup.__new__(DescribedGroup)
             e1.error_code, = _u_h(buf, pos)
             pos += 2
             if version >= 6:
@@ -355,8 +357,9 @@ def _read_describe_groups_response_5_6(data: BytesLike, version: int, pos: int) 
                 raise too_many('DescribeGroupsResponse.groups.members', version, pos, n, size)
             list2: list[DescribedGroupMember] = []
             e1.members = list2
-            for _ in range(n):
-                e2 = new(DescribedGroupMember)
+            count2 = n
+            for _ in range(count2):
+                e2 = DescribedGroupMember.__new__(DescribedGroupMember)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -439,7 +442,7 @@ def _read_describe_groups_response_0_4(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeGroupsResponse)
+        m = DescribeGroupsResponse.__new__(DescribeGroupsResponse)
         if version >= 1:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4
@@ -453,8 +456,9 @@ def _read_describe_groups_response_0_4(data: BytesLike, version: int, pos: int) 
             raise too_many('DescribeGroupsResponse.groups', version, pos, n, size)
         list1: list[DescribedGroup] = []
         m.groups = list1
-        for _ in range(n):
-            e1 = new(DescribedGroup)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribedGroup.__new__(DescribedGroup)
             e1.error_message = None
             e1.error_code, n = _u_hh(buf, pos)
             pos += 4
@@ -492,8 +496,9 @@ def _read_describe_groups_response_0_4(data: BytesLike, version: int, pos: int) 
                 raise too_many('DescribeGroupsResponse.groups.members', version, pos, n, size)
             list2: list[DescribedGroupMember] = []
             e1.members = list2
-            for _ in range(n):
-                e2 = new(DescribedGroupMember)
+            count2 = n
+            for _ in range(count2):
+                e2 = DescribedGroupMember.__new__(DescribedGroupMember)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:

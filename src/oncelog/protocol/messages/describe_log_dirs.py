@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hh = Layout(">hh").pack
 _p_i = Layout(">i").pack
@@ -100,7 +99,7 @@ def _read_describe_log_dirs_request_2_5(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeLogDirsRequest)
+        m = DescribeLogDirsRequest.__new__(DescribeLogDirsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -113,8 +112,9 @@ def _read_describe_log_dirs_request_2_5(data: BytesLike, version: int, pos: int)
                 raise too_many('DescribeLogDirsRequest.topics', version, pos, n, size)
             list1: list[DescribableLogDirTopic] = []
             m.topics = list1
-            for _ in range(n):
-                e1 = new(DescribableLogDirTopic)
+            count1 = n
+            for _ in range(count1):
+                e1 = DescribableLogDirTopic.__new__(DescribableLogDirTopic)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -157,7 +157,7 @@ def _read_describe_log_dirs_request_1_1(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeLogDirsRequest)
+        m = DescribeLogDirsRequest.__new__(DescribeLogDirsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -167,8 +167,9 @@ def _read_describe_log_dirs_request_1_1(data: BytesLike, version: int, pos: int)
                 raise too_many('DescribeLogDirsRequest.topics', version, pos, n, size)
             list1: list[DescribableLogDirTopic] = []
             m.topics = list1
-            for _ in range(n):
-                e1 = new(DescribableLogDirTopic)
+            count1 = n
+            for _ in range(count1):
+                e1 = DescribableLogDirTopic.__new__(DescribableLogDirTopic)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -341,7 +342,7 @@ def _read_describe_log_dirs_response_2_5(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeLogDirsResponse)
+        m = DescribeLogDirsResponse.__new__(DescribeLogDirsResponse)
         m.throttle_time_ms, = _u_i(buf, pos)
         pos += 4
         if version >= 3:
@@ -360,8 +361,9 @@ def _read_describe_log_dirs_response_2_5(data: BytesLike, version: int, pos: int
             raise too_many('DescribeLogDirsResponse.results', version, pos, n, size)
         list1: list[DescribeLogDirsResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(DescribeLogDirsResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeLogDirsResult.__new__(DescribeLogDirsResult)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -382,8 +384,9 @@ def _read_describe_log_dirs_response_2_5(data: BytesLike, version: int, pos: int
                 raise too_many('DescribeLogDirsResponse.results.topics', version, pos, n, size)
             list2: list[DescribeLogDirsTopic] = []
             e1.topics = list2
-            for _ in range(n):
-                e2 = new(DescribeLogDirsTopic)
+            count2 = n
+            for _ in range(count2):
+                e2 = DescribeLogDirsTopic.__new__(DescribeLogDirsTopic)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -404,8 +407,9 @@ def _read_describe_log_dirs_response_2_5(data: BytesLike, version: int, pos: int
                     raise too_many('DescribeLogDirsResponse.results.topics.partitions', version, pos, n, size)
                 list3: list[DescribeLogDirsPartition] = []
                 e2.partitions = list3
-                for _ in range(n):
-                    e3 = new(DescribeLogDirsPartition)
+                count3 = n
+                for _ in range(count3):
+                    e3 = DescribeLogDirsPartition.__new__(DescribeLogDirsPartition)
                     e3.partition_index, e3.partition_size, e3.offset_lag, e3.is_future_key, n = _u_iqqoB(buf, pos)
                     pos += 22
                     if n:
@@ -453,7 +457,7 @@ def _read_describe_log_dirs_response_1_1(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeLogDirsResponse)
+        m = DescribeLogDirsResponse.__new__(DescribeLogDirsResponse)
         m.error_code = 0
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
@@ -463,8 +467,9 @@ def _read_describe_log_dirs_response_1_1(data: BytesLike, version: int, pos: int
             raise too_many('DescribeLogDirsResponse.results', version, pos, n, size)
         list1: list[DescribeLogDirsResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(DescribeLogDirsResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeLogDirsResult.__new__(DescribeLogDirsResult)
             e1.error_code, n = _u_hh(buf, pos)
             pos += 4
             if n < 0:
@@ -480,8 +485,9 @@ def _read_describe_log_dirs_response_1_1(data: BytesLike, version: int, pos: int
                 raise too_many('DescribeLogDirsResponse.results.topics', version, pos, n, size)
             list2: list[DescribeLogDirsTopic] = []
             e1.topics = list2
-            for _ in range(n):
-                e2 = new(DescribeLogDirsTopic)
+            count2 = n
+            for _ in range(count2):
+                e2 = DescribeLogDirsTopic.__new__(DescribeLogDirsTopic)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -497,8 +503,9 @@ def _read_describe_log_dirs_response_1_1(data: BytesLike, version: int, pos: int
                     raise too_many('DescribeLogDirsResponse.results.topics.partitions', version, pos, n, size)
                 list3: list[DescribeLogDirsPartition] = []
                 e2.partitions = list3
-                for _ in range(n):
-                    e3 = new(DescribeLogDirsPartition)
+                count3 = n
+                for _ in range(count3):
+                    e3 = DescribeLogDirsPartition.__new__(DescribeLogDirsPartition)
                     e3.partition_index, e3.partition_size, e3.offset_lag, e3.is_future_key = _u_iqqo(buf, pos)
                     pos += 21
                     list3.append(e3)

@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_ih = Layout(">ih").pack
 _p_ix = Layout(">ix").pack
@@ -73,7 +72,7 @@ def _read_describe_oncelog_request_0_2(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeOncelogRequest)
+        m = DescribeOncelogRequest.__new__(DescribeOncelogRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -85,7 +84,8 @@ def _read_describe_oncelog_request_0_2(data: BytesLike, version: int, pos: int) 
             raise too_many('DescribeOncelogRequest.transactional_ids', version, pos, n, size)
         list1: list[str] = []
         m.transactional_ids = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -257,7 +257,7 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeOncelogResponse)
+        m = DescribeOncelogResponse.__new__(DescribeOncelogResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -269,8 +269,9 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
             raise too_many('DescribeOncelogResponse.bumps', version, pos, n, size)
         list1: list[EpochBump] = []
         m.bumps = list1
-        for _ in range(n):
-            e1 = new(EpochBump)
+        count1 = n
+        for _ in range(count1):
+            e1 = EpochBump.__new__(EpochBump)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -325,8 +326,9 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
             raise too_many('DescribeOncelogResponse.counters', version, pos, n, size)
         list2: list[Counter] = []
         m.counters = list2
-        for _ in range(n):
-            e1 = new(Counter)
+        count2 = n
+        for _ in range(count2):
+            e2 = Counter.__new__(Counter)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -334,13 +336,13 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
             if not n:
                 raise null_found('DescribeOncelogResponse.counters.name', version, pos)
             end = pos + n - 1
-            e1.name = buf[pos:end].decode()
+            e2.name = buf[pos:end].decode()
             pos = end
-            e1.value, n = _u_qB(buf, pos)
+            e2.value, n = _u_qB(buf, pos)
             pos += 9
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list2.append(e1)
+            list2.append(e2)
         if version >= 1:
             n = buf[pos]
             pos += 1
@@ -353,8 +355,9 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
                 raise too_many('DescribeOncelogResponse.times', version, pos, n, size)
             list3: list[Times] = []
             m.times = list3
-            for _ in range(n):
-                e1 = new(Times)
+            count3 = n
+            for _ in range(count3):
+                e3 = Times.__new__(Times)
                 if version >= 1:
                     n = buf[pos]
                     pos += 1
@@ -363,20 +366,20 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
                     if not n:
                         raise null_found('DescribeOncelogResponse.times.name', version, pos)
                     end = pos + n - 1
-                    e1.name = buf[pos:end].decode()
+                    e3.name = buf[pos:end].decode()
                     pos = end
                 else:
-                    e1.name = ""
+                    e3.name = ""
                 if version >= 1:
-                    e1.sum_ns, = _u_q(buf, pos)
+                    e3.sum_ns, = _u_q(buf, pos)
                     pos += 8
                 else:
-                    e1.sum_ns = 0
+                    e3.sum_ns = 0
                 if version >= 1:
-                    e1.max_ns, = _u_q(buf, pos)
+                    e3.max_ns, = _u_q(buf, pos)
                     pos += 8
                 else:
-                    e1.max_ns = 0
+                    e3.max_ns = 0
                 if version >= 1:
                     n = buf[pos]
                     pos += 1
@@ -387,15 +390,15 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
                     n -= 1
                     if n * 8 > size - pos:
                         raise too_many('DescribeOncelogResponse.times.counts', version, pos, n, size)
-                    e1.counts = list(unpack_from(f'>{n}q', buf, pos))
+                    e3.counts = list(unpack_from(f'>{n}q', buf, pos))
                     pos += 8 * n
                 else:
-                    e1.counts = []
+                    e3.counts = []
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list3.append(e1)
+                list3.append(e3)
         else:
             m.times = []
         if version >= 2:
@@ -410,21 +413,22 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
                 raise too_many('DescribeOncelogResponse.uncommitted_readers', version, pos, n, size)
             list4: list[UncommittedReader] = []
             m.uncommitted_readers = list4
-            for _ in range(n):
-                e1 = new(UncommittedReader)
+            count4 = n
+            for _ in range(count4):
+                e4 = UncommittedReader.__new__(UncommittedReader)
                 if version >= 2:
                     n = buf[pos]
                     pos += 1
                     if n > 127:
                         n, pos = more_string_length(buf, pos, n)
                     if not n:
-                        e1.client_id = None
+                        e4.client_id = None
                     else:
                         end = pos + n - 1
-                        e1.client_id = buf[pos:end].decode()
+                        e4.client_id = buf[pos:end].decode()
                         pos = end
                 else:
-                    e1.client_id = None
+                    e4.client_id = None
                 if version >= 2:
                     n = buf[pos]
                     pos += 1
@@ -433,15 +437,15 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
                     if not n:
                         raise null_found('DescribeOncelogResponse.uncommitted_readers.client_host', version, pos)
                     end = pos + n - 1
-                    e1.client_host = buf[pos:end].decode()
+                    e4.client_host = buf[pos:end].decode()
                     pos = end
                 else:
-                    e1.client_host = ""
+                    e4.client_host = ""
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list4.append(e1)
+                list4.append(e4)
         else:
             m.uncommitted_readers = []
         n = buf[pos]
@@ -507,24 +511,24 @@ def _write_describe_oncelog_response_0_2(m: DescribeOncelogResponse, out: bytear
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.counters:
-        text = e1.name.encode()
+    for e2 in m.counters:
+        text = e2.name.encode()
         n = len(text) + 1
         if n < 128:
             out.append(n)
         else:
             out += string_length(n)
         out += text
-        out += _p_qx(e1.value)
+        out += _p_qx(e2.value)
     if version >= 1:
         n = len(m.times) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.times:
+        for e3 in m.times:
             if version >= 1:
-                text = e1.name.encode()
+                text = e3.name.encode()
                 n = len(text) + 1
                 if n < 128:
                     out.append(n)
@@ -532,16 +536,16 @@ def _write_describe_oncelog_response_0_2(m: DescribeOncelogResponse, out: bytear
                     out += string_length(n)
                 out += text
             if version >= 1:
-                out += _p_q(e1.sum_ns)
+                out += _p_q(e3.sum_ns)
             if version >= 1:
-                out += _p_q(e1.max_ns)
+                out += _p_q(e3.max_ns)
             if version >= 1:
-                n = len(e1.counts) + 1
+                n = len(e3.counts) + 1
                 if n < 128:
                     out.append(n)
                 else:
                     out += varint(n)
-                out += pack(f'>{len(e1.counts)}q', *e1.counts)
+                out += pack(f'>{len(e3.counts)}q', *e3.counts)
             out.append(0)
     if version >= 2:
         n = len(m.uncommitted_readers) + 1
@@ -549,12 +553,12 @@ def _write_describe_oncelog_response_0_2(m: DescribeOncelogResponse, out: bytear
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.uncommitted_readers:
+        for e4 in m.uncommitted_readers:
             if version >= 2:
-                if e1.client_id is None:
+                if e4.client_id is None:
                     out.append(0)
                 else:
-                    text = e1.client_id.encode()
+                    text = e4.client_id.encode()
                     n = len(text) + 1
                     if n < 128:
                         out.append(n)
@@ -562,7 +566,7 @@ def _write_describe_oncelog_response_0_2(m: DescribeOncelogResponse, out: bytear
                         out += string_length(n)
                     out += text
             if version >= 2:
-                text = e1.client_host.encode()
+                text = e4.client_host.encode()
                 n = len(text) + 1
                 if n < 128:
                     out.append(n)

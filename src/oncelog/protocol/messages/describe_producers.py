@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
 _p_qiiqiqx = Layout(">qiiqiqx").pack
@@ -85,7 +84,7 @@ def _read_describe_producers_request_0_0(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeProducersRequest)
+        m = DescribeProducersRequest.__new__(DescribeProducersRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -97,8 +96,9 @@ def _read_describe_producers_request_0_0(data: BytesLike, version: int, pos: int
             raise too_many('DescribeProducersRequest.topics', version, pos, n, size)
         list1: list[TopicRequest] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(TopicRequest)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicRequest.__new__(TopicRequest)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -261,7 +261,7 @@ def _read_describe_producers_response_0_0(data: BytesLike, version: int, pos: in
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeProducersResponse)
+        m = DescribeProducersResponse.__new__(DescribeProducersResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -273,8 +273,9 @@ def _read_describe_producers_response_0_0(data: BytesLike, version: int, pos: in
             raise too_many('DescribeProducersResponse.topics', version, pos, n, size)
         list1: list[TopicResponse] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(TopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicResponse.__new__(TopicResponse)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -295,8 +296,9 @@ def _read_describe_producers_response_0_0(data: BytesLike, version: int, pos: in
                 raise too_many('DescribeProducersResponse.topics.partitions', version, pos, n, size)
             list2: list[PartitionResponse] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(PartitionResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionResponse.__new__(PartitionResponse)
                 e2.partition_index, e2.error_code, n = _u_ihB(buf, pos)
                 pos += 7
                 if n > 127:
@@ -318,8 +320,9 @@ def _read_describe_producers_response_0_0(data: BytesLike, version: int, pos: in
                     raise too_many('DescribeProducersResponse.topics.partitions.active_producers', version, pos, n, size)
                 list3: list[ProducerState] = []
                 e2.active_producers = list3
-                for _ in range(n):
-                    e3 = new(ProducerState)
+                count3 = n
+                for _ in range(count3):
+                    e3 = ProducerState.__new__(ProducerState)
                     e3.producer_id, e3.producer_epoch, e3.last_sequence, e3.last_timestamp, e3.coordinator_epoch, e3.current_txn_start_offset, n = _u_qiiqiqB(buf, pos)
                     pos += 37
                     if n:

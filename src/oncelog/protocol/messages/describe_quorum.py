@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_H = Layout(">H").pack
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
@@ -108,7 +107,7 @@ def _read_describe_quorum_request_0_2(data: BytesLike, version: int, pos: int) -
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeQuorumRequest)
+        m = DescribeQuorumRequest.__new__(DescribeQuorumRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -120,8 +119,9 @@ def _read_describe_quorum_request_0_2(data: BytesLike, version: int, pos: int) -
             raise too_many('DescribeQuorumRequest.topics', version, pos, n, size)
         list1: list[RequestTopicData] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(RequestTopicData)
+        count1 = n
+        for _ in range(count1):
+            e1 = RequestTopicData.__new__(RequestTopicData)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -142,8 +142,9 @@ def _read_describe_quorum_request_0_2(data: BytesLike, version: int, pos: int) -
                 raise too_many('DescribeQuorumRequest.topics.partitions', version, pos, n, size)
             list2: list[RequestPartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(RequestPartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = RequestPartitionData.__new__(RequestPartitionData)
                 e2.partition_index, n = _u_iB(buf, pos)
                 pos += 5
                 if n:
@@ -342,7 +343,7 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeQuorumResponse)
+        m = DescribeQuorumResponse.__new__(DescribeQuorumResponse)
         m.error_code, = _u_h(buf, pos)
         pos += 2
         if version >= 2:
@@ -369,8 +370,9 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
             raise too_many('DescribeQuorumResponse.topics', version, pos, n, size)
         list1: list[ResponseTopicData] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(ResponseTopicData)
+        count1 = n
+        for _ in range(count1):
+            e1 = ResponseTopicData.__new__(ResponseTopicData)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -391,8 +393,9 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
                 raise too_many('DescribeQuorumResponse.topics.partitions', version, pos, n, size)
             list2: list[ResponsePartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(ResponsePartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = ResponsePartitionData.__new__(ResponsePartitionData)
                 e2.partition_index, e2.error_code = _u_ih(buf, pos)
                 pos += 6
                 if version >= 2:
@@ -419,8 +422,9 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
                     raise too_many('DescribeQuorumResponse.topics.partitions.current_voters', version, pos, n, size)
                 list3: list[ReplicaState] = []
                 e2.current_voters = list3
-                for _ in range(n):
-                    e3 = new(ReplicaState)
+                count3 = n
+                for _ in range(count3):
+                    e3 = ReplicaState.__new__(ReplicaState)
                     e3.replica_id, = _u_i(buf, pos)
                     pos += 4
                     if version >= 2:
@@ -456,32 +460,33 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
                     raise too_many('DescribeQuorumResponse.topics.partitions.observers', version, pos, n, size)
                 list4: list[ReplicaState] = []
                 e2.observers = list4
-                for _ in range(n):
-                    e3 = new(ReplicaState)
-                    e3.replica_id, = _u_i(buf, pos)
+                count4 = n
+                for _ in range(count4):
+                    e4 = ReplicaState.__new__(ReplicaState)
+                    e4.replica_id, = _u_i(buf, pos)
                     pos += 4
                     if version >= 2:
-                        e3.replica_directory_id, = _u_u(buf, pos)
+                        e4.replica_directory_id, = _u_u(buf, pos)
                         pos += 16
                     else:
-                        e3.replica_directory_id = ZERO_UUID
-                    e3.log_end_offset, = _u_q(buf, pos)
+                        e4.replica_directory_id = ZERO_UUID
+                    e4.log_end_offset, = _u_q(buf, pos)
                     pos += 8
                     if version >= 1:
-                        e3.last_fetch_timestamp, = _u_q(buf, pos)
+                        e4.last_fetch_timestamp, = _u_q(buf, pos)
                         pos += 8
                     else:
-                        e3.last_fetch_timestamp = -1
+                        e4.last_fetch_timestamp = -1
                     if version >= 1:
-                        e3.last_caught_up_timestamp, = _u_q(buf, pos)
+                        e4.last_caught_up_timestamp, = _u_q(buf, pos)
                         pos += 8
                     else:
-                        e3.last_caught_up_timestamp = -1
+                        e4.last_caught_up_timestamp = -1
                     n = buf[pos]
                     pos += 1
                     if n:
                         pos = skip_tags(buf, pos, size, n)
-                    list4.append(e3)
+                    list4.append(e4)
                 n = buf[pos]
                 pos += 1
                 if n:
@@ -504,13 +509,14 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
                 raise too_many('DescribeQuorumResponse.nodes', version, pos, n, size)
             list5: list[Node] = []
             m.nodes = list5
-            for _ in range(n):
-                e1 = new(Node)
+            count5 = n
+            for _ in range(count5):
+                e5 = Node.__new__(Node)
                 if version >= 2:
-                    e1.node_id, = _u_i(buf, pos)
+                    e5.node_id, = _u_i(buf, pos)
                     pos += 4
                 else:
-                    e1.node_id = 0
+                    e5.node_id = 0
                 if version >= 2:
                     n = buf[pos]
                     pos += 1
@@ -522,9 +528,10 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
                     if n * 5 > size - pos:
                         raise too_many('DescribeQuorumResponse.nodes.listeners', version, pos, n, size)
                     list6: list[Listener] = []
-                    e1.listeners = list6
-                    for _ in range(n):
-                        e2 = new(Listener)
+                    e5.listeners = list6
+                    count6 = n
+                    for _ in range(count6):
+                        e6 = Listener.__new__(Listener)
                         if version >= 2:
                             n = buf[pos]
                             pos += 1
@@ -533,10 +540,10 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
                             if not n:
                                 raise null_found('DescribeQuorumResponse.nodes.listeners.name', version, pos)
                             end = pos + n - 1
-                            e2.name = buf[pos:end].decode()
+                            e6.name = buf[pos:end].decode()
                             pos = end
                         else:
-                            e2.name = ""
+                            e6.name = ""
                         if version >= 2:
                             n = buf[pos]
                             pos += 1
@@ -545,27 +552,27 @@ def _read_describe_quorum_response_0_2(data: BytesLike, version: int, pos: int) 
                             if not n:
                                 raise null_found('DescribeQuorumResponse.nodes.listeners.host', version, pos)
                             end = pos + n - 1
-                            e2.host = buf[pos:end].decode()
+                            e6.host = buf[pos:end].decode()
                             pos = end
                         else:
-                            e2.host = ""
+                            e6.host = ""
                         if version >= 2:
-                            e2.port, = _u_H(buf, pos)
+                            e6.port, = _u_H(buf, pos)
                             pos += 2
                         else:
-                            e2.port = 0
+                            e6.port = 0
                         n = buf[pos]
                         pos += 1
                         if n:
                             pos = skip_tags(buf, pos, size, n)
-                        list6.append(e2)
+                        list6.append(e6)
                 else:
-                    e1.listeners = []
+                    e5.listeners = []
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list5.append(e1)
+                list5.append(e5)
         else:
             m.nodes = []
         n = buf[pos]
@@ -648,17 +655,17 @@ def _write_describe_quorum_response_0_2(m: DescribeQuorumResponse, out: bytearra
                 out.append(n)
             else:
                 out += varint(n)
-            for e3 in e2.observers:
-                out += _p_i(e3.replica_id)
+            for e4 in e2.observers:
+                out += _p_i(e4.replica_id)
                 if version >= 2:
-                    if len(e3.replica_directory_id) != 16:
-                        raise not_uuid('DescribeQuorumResponse.topics.partitions.observers.replica_directory_id', e3.replica_directory_id)
-                    out += _p_u(e3.replica_directory_id)
-                out += _p_q(e3.log_end_offset)
+                    if len(e4.replica_directory_id) != 16:
+                        raise not_uuid('DescribeQuorumResponse.topics.partitions.observers.replica_directory_id', e4.replica_directory_id)
+                    out += _p_u(e4.replica_directory_id)
+                out += _p_q(e4.log_end_offset)
                 if version >= 1:
-                    out += _p_q(e3.last_fetch_timestamp)
+                    out += _p_q(e4.last_fetch_timestamp)
                 if version >= 1:
-                    out += _p_q(e3.last_caught_up_timestamp)
+                    out += _p_q(e4.last_caught_up_timestamp)
                 out.append(0)
             out.append(0)
         out.append(0)
@@ -668,18 +675,18 @@ def _write_describe_quorum_response_0_2(m: DescribeQuorumResponse, out: bytearra
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.nodes:
+        for e5 in m.nodes:
             if version >= 2:
-                out += _p_i(e1.node_id)
+                out += _p_i(e5.node_id)
             if version >= 2:
-                n = len(e1.listeners) + 1
+                n = len(e5.listeners) + 1
                 if n < 128:
                     out.append(n)
                 else:
                     out += varint(n)
-                for e2 in e1.listeners:
+                for e6 in e5.listeners:
                     if version >= 2:
-                        text = e2.name.encode()
+                        text = e6.name.encode()
                         n = len(text) + 1
                         if n < 128:
                             out.append(n)
@@ -687,7 +694,7 @@ def _write_describe_quorum_response_0_2(m: DescribeQuorumResponse, out: bytearra
                             out += string_length(n)
                         out += text
                     if version >= 2:
-                        text = e2.host.encode()
+                        text = e6.host.encode()
                         n = len(text) + 1
                         if n < 128:
                             out.append(n)
@@ -695,7 +702,7 @@ def _write_describe_quorum_response_0_2(m: DescribeQuorumResponse, out: bytearra
                             out += string_length(n)
                         out += text
                     if version >= 2:
-                        out += _p_H(e2.port)
+                        out += _p_H(e6.port)
                     out.append(0)
             out.append(0)
     out.append(0)

@@ -31,7 +31,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_h = Layout(">h").pack
 _p_hiii = Layout(">hiii").pack
@@ -112,7 +111,7 @@ def _read_describe_topic_partitions_request_0_0(data: BytesLike, version: int, p
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeTopicPartitionsRequest)
+        m = DescribeTopicPartitionsRequest.__new__(DescribeTopicPartitionsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -124,8 +123,9 @@ def _read_describe_topic_partitions_request_0_0(data: BytesLike, version: int, p
             raise too_many('DescribeTopicPartitionsRequest.topics', version, pos, n, size)
         list1: list[TopicRequest] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(TopicRequest)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicRequest.__new__(TopicRequest)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -145,7 +145,7 @@ def _read_describe_topic_partitions_request_0_0(data: BytesLike, version: int, p
         if n < 0:
             m.cursor = None
         else:
-            e1 = new(RequestCursor)
+            e2 = RequestCursor.__new__(RequestCursor)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -153,13 +153,13 @@ def _read_describe_topic_partitions_request_0_0(data: BytesLike, version: int, p
             if not n:
                 raise null_found('DescribeTopicPartitionsRequest.cursor.topic_name', version, pos)
             end = pos + n - 1
-            e1.topic_name = buf[pos:end].decode()
+            e2.topic_name = buf[pos:end].decode()
             pos = end
-            e1.partition_index, n = _u_iB(buf, pos)
+            e2.partition_index, n = _u_iB(buf, pos)
             pos += 5
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            m.cursor = e1
+            m.cursor = e2
         n = buf[pos]
         pos += 1
         if n:
@@ -322,7 +322,7 @@ def _read_describe_topic_partitions_response_0_0(data: BytesLike, version: int, 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeTopicPartitionsResponse)
+        m = DescribeTopicPartitionsResponse.__new__(DescribeTopicPartitionsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -334,8 +334,9 @@ def _read_describe_topic_partitions_response_0_0(data: BytesLike, version: int, 
             raise too_many('DescribeTopicPartitionsResponse.topics', version, pos, n, size)
         list1: list[DescribeTopicPartitionsResponseTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(DescribeTopicPartitionsResponseTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeTopicPartitionsResponseTopic.__new__(DescribeTopicPartitionsResponseTopic)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -357,8 +358,9 @@ def _read_describe_topic_partitions_response_0_0(data: BytesLike, version: int, 
                 raise too_many('DescribeTopicPartitionsResponse.topics.partitions', version, pos, n, size)
             list2: list[DescribeTopicPartitionsResponsePartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(DescribeTopicPartitionsResponsePartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = DescribeTopicPartitionsResponsePartition.__new__(DescribeTopicPartitionsResponsePartition)
                 e2.error_code, e2.partition_index, e2.leader_id, e2.leader_epoch, n = _u_hiiiB(buf, pos)
                 pos += 15
                 if n > 127:
@@ -431,7 +433,7 @@ def _read_describe_topic_partitions_response_0_0(data: BytesLike, version: int, 
         if n < 0:
             m.next_cursor = None
         else:
-            e1 = new(ResponseCursor)
+            e3 = ResponseCursor.__new__(ResponseCursor)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -439,13 +441,13 @@ def _read_describe_topic_partitions_response_0_0(data: BytesLike, version: int, 
             if not n:
                 raise null_found('DescribeTopicPartitionsResponse.next_cursor.topic_name', version, pos)
             end = pos + n - 1
-            e1.topic_name = buf[pos:end].decode()
+            e3.topic_name = buf[pos:end].decode()
             pos = end
-            e1.partition_index, n = _u_iB(buf, pos)
+            e3.partition_index, n = _u_iB(buf, pos)
             pos += 5
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            m.next_cursor = e1
+            m.next_cursor = e3
         n = buf[pos]
         pos += 1
         if n:

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_i = Layout(">i").pack
 _p_iho = Layout(">ih?").pack
 _p_ix = Layout(">ix").pack
@@ -73,7 +72,7 @@ def _read_describe_trace_request_0_0(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeTraceRequest)
+        m = DescribeTraceRequest.__new__(DescribeTraceRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -187,7 +186,7 @@ def _read_describe_trace_response_0_0(data: BytesLike, version: int, pos: int) -
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeTraceResponse)
+        m = DescribeTraceResponse.__new__(DescribeTraceResponse)
         m.throttle_time_ms, m.error_code, m.enabled, n = _u_ihoB(buf, pos)
         pos += 8
         if n > 127:
@@ -199,8 +198,9 @@ def _read_describe_trace_response_0_0(data: BytesLike, version: int, pos: int) -
             raise too_many('DescribeTraceResponse.requests', version, pos, n, size)
         list1: list[TracedRequest] = []
         m.requests = list1
-        for _ in range(n):
-            e1 = new(TracedRequest)
+        count1 = n
+        for _ in range(count1):
+            e1 = TracedRequest.__new__(TracedRequest)
             e1.number, e1.at_us, e1.took_us, n = _u_qqqB(buf, pos)
             pos += 25
             if n > 127:

@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_iqqh = Layout(">iqqh").pack
@@ -69,7 +68,7 @@ def _read_describe_transactions_request_0_0(data: BytesLike, version: int, pos: 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeTransactionsRequest)
+        m = DescribeTransactionsRequest.__new__(DescribeTransactionsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -81,7 +80,8 @@ def _read_describe_transactions_request_0_0(data: BytesLike, version: int, pos: 
             raise too_many('DescribeTransactionsRequest.transactional_ids', version, pos, n, size)
         list1: list[str] = []
         m.transactional_ids = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -206,7 +206,7 @@ def _read_describe_transactions_response_0_0(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeTransactionsResponse)
+        m = DescribeTransactionsResponse.__new__(DescribeTransactionsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -218,8 +218,9 @@ def _read_describe_transactions_response_0_0(data: BytesLike, version: int, pos:
             raise too_many('DescribeTransactionsResponse.transaction_states', version, pos, n, size)
         list1: list[TransactionState] = []
         m.transaction_states = list1
-        for _ in range(n):
-            e1 = new(TransactionState)
+        count1 = n
+        for _ in range(count1):
+            e1 = TransactionState.__new__(TransactionState)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -249,8 +250,9 @@ def _read_describe_transactions_response_0_0(data: BytesLike, version: int, pos:
                 raise too_many('DescribeTransactionsResponse.transaction_states.topics', version, pos, n, size)
             list2: list[TopicData] = []
             e1.topics = list2
-            for _ in range(n):
-                e2 = new(TopicData)
+            count2 = n
+            for _ in range(count2):
+                e2 = TopicData.__new__(TopicData)
                 n = buf[pos]
                 pos += 1
                 if n > 127:

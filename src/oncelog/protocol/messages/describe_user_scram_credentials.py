@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_bix = Layout(">bix").pack
 _p_h = Layout(">h").pack
 _p_ih = Layout(">ih").pack
@@ -80,7 +79,7 @@ def _read_describe_user_scram_credentials_request_0_0(data: BytesLike, version: 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeUserScramCredentialsRequest)
+        m = DescribeUserScramCredentialsRequest.__new__(DescribeUserScramCredentialsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -93,8 +92,9 @@ def _read_describe_user_scram_credentials_request_0_0(data: BytesLike, version: 
                 raise too_many('DescribeUserScramCredentialsRequest.users', version, pos, n, size)
             list1: list[UserName] = []
             m.users = list1
-            for _ in range(n):
-                e1 = new(UserName)
+            count1 = n
+            for _ in range(count1):
+                e1 = UserName.__new__(UserName)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -221,7 +221,7 @@ def _read_describe_user_scram_credentials_response_0_0(data: BytesLike, version:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(DescribeUserScramCredentialsResponse)
+        m = DescribeUserScramCredentialsResponse.__new__(DescribeUserScramCredentialsResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -243,8 +243,9 @@ def _read_describe_user_scram_credentials_response_0_0(data: BytesLike, version:
             raise too_many('DescribeUserScramCredentialsResponse.results', version, pos, n, size)
         list1: list[DescribeUserScramCredentialsResult] = []
         m.results = list1
-        for _ in range(n):
-            e1 = new(DescribeUserScramCredentialsResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = DescribeUserScramCredentialsResult.__new__(DescribeUserScramCredentialsResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -275,8 +276,9 @@ def _read_describe_user_scram_credentials_response_0_0(data: BytesLike, version:
                 raise too_many('DescribeUserScramCredentialsResponse.results.credential_infos', version, pos, n, size)
             list2: list[CredentialInfo] = []
             e1.credential_infos = list2
-            for _ in range(n):
-                e2 = new(CredentialInfo)
+            count2 = n
+            for _ in range(count2):
+                e2 = CredentialInfo.__new__(CredentialInfo)
                 e2.mechanism, e2.iterations, n = _u_biB(buf, pos)
                 pos += 6
                 if n:

@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
@@ -101,7 +100,7 @@ def _read_elect_leaders_request_2_2(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ElectLeadersRequest)
+        m = ElectLeadersRequest.__new__(ElectLeadersRequest)
         m.election_type, n = _u_bB(buf, pos)
         pos += 2
         if n > 127:
@@ -114,8 +113,9 @@ def _read_elect_leaders_request_2_2(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('ElectLeadersRequest.topic_partitions', version, pos, n, size)
             list1: list[TopicPartitions] = []
             m.topic_partitions = list1
-            for _ in range(n):
-                e1 = new(TopicPartitions)
+            count1 = n
+            for _ in range(count1):
+                e1 = TopicPartitions.__new__(TopicPartitions)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -158,7 +158,7 @@ def _read_elect_leaders_request_0_1(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ElectLeadersRequest)
+        m = ElectLeadersRequest.__new__(ElectLeadersRequest)
         if version >= 1:
             m.election_type, = _u_b(buf, pos)
             pos += 1
@@ -173,8 +173,9 @@ def _read_elect_leaders_request_0_1(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('ElectLeadersRequest.topic_partitions', version, pos, n, size)
             list1: list[TopicPartitions] = []
             m.topic_partitions = list1
-            for _ in range(n):
-                e1 = new(TopicPartitions)
+            count1 = n
+            for _ in range(count1):
+                e1 = TopicPartitions.__new__(TopicPartitions)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -322,7 +323,7 @@ def _read_elect_leaders_response_2_2(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ElectLeadersResponse)
+        m = ElectLeadersResponse.__new__(ElectLeadersResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -334,8 +335,9 @@ def _read_elect_leaders_response_2_2(data: BytesLike, version: int, pos: int) ->
             raise too_many('ElectLeadersResponse.replica_election_results', version, pos, n, size)
         list1: list[ReplicaElectionResult] = []
         m.replica_election_results = list1
-        for _ in range(n):
-            e1 = new(ReplicaElectionResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = ReplicaElectionResult.__new__(ReplicaElectionResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -356,8 +358,9 @@ def _read_elect_leaders_response_2_2(data: BytesLike, version: int, pos: int) ->
                 raise too_many('ElectLeadersResponse.replica_election_results.partition_result', version, pos, n, size)
             list2: list[PartitionResult] = []
             e1.partition_result = list2
-            for _ in range(n):
-                e2 = new(PartitionResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionResult.__new__(PartitionResult)
                 e2.partition_id, e2.error_code, n = _u_ihB(buf, pos)
                 pos += 7
                 if n > 127:
@@ -395,7 +398,7 @@ def _read_elect_leaders_response_0_1(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ElectLeadersResponse)
+        m = ElectLeadersResponse.__new__(ElectLeadersResponse)
         m.throttle_time_ms, = _u_i(buf, pos)
         pos += 4
         if version >= 1:
@@ -411,8 +414,9 @@ def _read_elect_leaders_response_0_1(data: BytesLike, version: int, pos: int) ->
             raise too_many('ElectLeadersResponse.replica_election_results', version, pos, n, size)
         list1: list[ReplicaElectionResult] = []
         m.replica_election_results = list1
-        for _ in range(n):
-            e1 = new(ReplicaElectionResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = ReplicaElectionResult.__new__(ReplicaElectionResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -428,8 +432,9 @@ def _read_elect_leaders_response_0_1(data: BytesLike, version: int, pos: int) ->
                 raise too_many('ElectLeadersResponse.replica_election_results.partition_result', version, pos, n, size)
             list2: list[PartitionResult] = []
             e1.partition_result = list2
-            for _ in range(n):
-                e2 = new(PartitionResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionResult.__new__(PartitionResult)
                 e2.partition_id, e2.error_code, n = _u_ihh(buf, pos)
                 pos += 8
                 if n < 0:

@@ -22,7 +22,6 @@ from oncelog.protocol.primitives import (
     unwritable,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_ih = Layout(">ih").pack
 _p_q = Layout(">q").pack
@@ -79,7 +78,7 @@ def _read_end_txn_request_3_5(data: BytesLike, version: int, pos: int) -> EndTxn
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(EndTxnRequest)
+        m = EndTxnRequest.__new__(EndTxnRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -106,7 +105,7 @@ def _read_end_txn_request_0_2(data: BytesLike, version: int, pos: int) -> EndTxn
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(EndTxnRequest)
+        m = EndTxnRequest.__new__(EndTxnRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -187,7 +186,7 @@ def _read_end_txn_response_3_5(data: BytesLike, version: int, pos: int) -> EndTx
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(EndTxnResponse)
+        m = EndTxnResponse.__new__(EndTxnResponse)
         m.throttle_time_ms, m.error_code = _u_ih(buf, pos)
         pos += 6
         if version >= 5:
@@ -217,7 +216,7 @@ def _read_end_txn_response_0_2(data: BytesLike, version: int, pos: int) -> EndTx
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(EndTxnResponse)
+        m = EndTxnResponse.__new__(EndTxnResponse)
         m.producer_id = -1
         m.producer_epoch = -1
         m.throttle_time_ms, m.error_code = _u_ih(buf, pos)

@@ -36,7 +36,6 @@ from oncelog.protocol.primitives import (
     wrong_tag_size,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ihi = Layout(">ihi").pack
@@ -275,7 +274,7 @@ def _read_fetch_request_18_18(data: BytesLike, version: int, pos: int) -> FetchR
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_id = -1
         m.replica_state = None
@@ -290,8 +289,9 @@ def _read_fetch_request_18_18(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             e1.topic = ""
             e1.topic_id, n = _u_uB(buf, pos)
             pos += 17
@@ -304,15 +304,16 @@ def _read_fetch_request_18_18(data: BytesLike, version: int, pos: int) -> FetchR
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.replica_directory_id = ZERO_UUID
                 e2.high_watermark = 9223372036854775807
                 e2.partition, e2.current_leader_epoch, e2.fetch_offset, e2.last_fetched_epoch, e2.log_start_offset, e2.partition_max_bytes, n = _u_iiqiqiB(buf, pos)
                 pos += 33
                 if n:
-                    n, pos = count_tags(buf, pos, size, n)
-                    for _ in range(n):
+                    count3, pos = count_tags(buf, pos, size, n)
+                    for _ in range(count3):
                         tag3, pos, stop3 = read_tag(buf, pos, size)
                         if tag3 == 0:
                             e2.replica_directory_id, = _u_u(buf, pos)
@@ -341,10 +342,11 @@ def _read_fetch_request_18_18(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.forgotten_topics_data', version, pos, n, size)
         list3: list[ForgottenTopic] = []
         m.forgotten_topics_data = list3
-        for _ in range(n):
-            e1 = new(ForgottenTopic)
-            e1.topic = ""
-            e1.topic_id, n = _u_uB(buf, pos)
+        count4 = n
+        for _ in range(count4):
+            e3 = ForgottenTopic.__new__(ForgottenTopic)
+            e3.topic = ""
+            e3.topic_id, n = _u_uB(buf, pos)
             pos += 17
             if n > 127:
                 n, pos = more_varint(buf, pos, n)
@@ -353,13 +355,13 @@ def _read_fetch_request_18_18(data: BytesLike, version: int, pos: int) -> FetchR
             n -= 1
             if n * 4 > size - pos:
                 raise too_many('FetchRequest.forgotten_topics_data.partitions', version, pos, n, size)
-            e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+            e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
             pos += 4 * n
             n = buf[pos]
             pos += 1
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list3.append(e1)
+            list3.append(e3)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -372,8 +374,8 @@ def _read_fetch_request_18_18(data: BytesLike, version: int, pos: int) -> FetchR
         n = buf[pos]
         pos += 1
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count5, pos = count_tags(buf, pos, size, n)
+            for _ in range(count5):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -387,12 +389,12 @@ def _read_fetch_request_18_18(data: BytesLike, version: int, pos: int) -> FetchR
                         m.cluster_id = buf[pos:end].decode()
                         pos = end
                 elif tag1 == 1:
-                    e1 = new(ReplicaState)
-                    e1.replica_id, e1.replica_epoch, n = _u_iqB(buf, pos)
+                    e4 = ReplicaState.__new__(ReplicaState)
+                    e4.replica_id, e4.replica_epoch, n = _u_iqB(buf, pos)
                     pos += 13
                     if n:
                         pos = skip_tags(buf, pos, size, n)
-                    m.replica_state = e1
+                    m.replica_state = e4
                 else:
                     pos = stop1
                 if pos != stop1:
@@ -410,7 +412,7 @@ def _read_fetch_request_17_17(data: BytesLike, version: int, pos: int) -> FetchR
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_id = -1
         m.replica_state = None
@@ -425,8 +427,9 @@ def _read_fetch_request_17_17(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             e1.topic = ""
             e1.topic_id, n = _u_uB(buf, pos)
             pos += 17
@@ -439,15 +442,16 @@ def _read_fetch_request_17_17(data: BytesLike, version: int, pos: int) -> FetchR
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.replica_directory_id = ZERO_UUID
                 e2.high_watermark = 9223372036854775807
                 e2.partition, e2.current_leader_epoch, e2.fetch_offset, e2.last_fetched_epoch, e2.log_start_offset, e2.partition_max_bytes, n = _u_iiqiqiB(buf, pos)
                 pos += 33
                 if n:
-                    n, pos = count_tags(buf, pos, size, n)
-                    for _ in range(n):
+                    count3, pos = count_tags(buf, pos, size, n)
+                    for _ in range(count3):
                         tag3, pos, stop3 = read_tag(buf, pos, size)
                         if tag3 == 0:
                             e2.replica_directory_id, = _u_u(buf, pos)
@@ -473,10 +477,11 @@ def _read_fetch_request_17_17(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.forgotten_topics_data', version, pos, n, size)
         list3: list[ForgottenTopic] = []
         m.forgotten_topics_data = list3
-        for _ in range(n):
-            e1 = new(ForgottenTopic)
-            e1.topic = ""
-            e1.topic_id, n = _u_uB(buf, pos)
+        count4 = n
+        for _ in range(count4):
+            e3 = ForgottenTopic.__new__(ForgottenTopic)
+            e3.topic = ""
+            e3.topic_id, n = _u_uB(buf, pos)
             pos += 17
             if n > 127:
                 n, pos = more_varint(buf, pos, n)
@@ -485,13 +490,13 @@ def _read_fetch_request_17_17(data: BytesLike, version: int, pos: int) -> FetchR
             n -= 1
             if n * 4 > size - pos:
                 raise too_many('FetchRequest.forgotten_topics_data.partitions', version, pos, n, size)
-            e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+            e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
             pos += 4 * n
             n = buf[pos]
             pos += 1
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list3.append(e1)
+            list3.append(e3)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -504,8 +509,8 @@ def _read_fetch_request_17_17(data: BytesLike, version: int, pos: int) -> FetchR
         n = buf[pos]
         pos += 1
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count5, pos = count_tags(buf, pos, size, n)
+            for _ in range(count5):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -519,12 +524,12 @@ def _read_fetch_request_17_17(data: BytesLike, version: int, pos: int) -> FetchR
                         m.cluster_id = buf[pos:end].decode()
                         pos = end
                 elif tag1 == 1:
-                    e1 = new(ReplicaState)
-                    e1.replica_id, e1.replica_epoch, n = _u_iqB(buf, pos)
+                    e4 = ReplicaState.__new__(ReplicaState)
+                    e4.replica_id, e4.replica_epoch, n = _u_iqB(buf, pos)
                     pos += 13
                     if n:
                         pos = skip_tags(buf, pos, size, n)
-                    m.replica_state = e1
+                    m.replica_state = e4
                 else:
                     pos = stop1
                 if pos != stop1:
@@ -542,7 +547,7 @@ def _read_fetch_request_15_16(data: BytesLike, version: int, pos: int) -> FetchR
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_id = -1
         m.replica_state = None
@@ -557,8 +562,9 @@ def _read_fetch_request_15_16(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             e1.topic = ""
             e1.topic_id, n = _u_uB(buf, pos)
             pos += 17
@@ -571,8 +577,9 @@ def _read_fetch_request_15_16(data: BytesLike, version: int, pos: int) -> FetchR
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.replica_directory_id = ZERO_UUID
                 e2.high_watermark = 9223372036854775807
                 e2.partition, e2.current_leader_epoch, e2.fetch_offset, e2.last_fetched_epoch, e2.log_start_offset, e2.partition_max_bytes, n = _u_iiqiqiB(buf, pos)
@@ -596,10 +603,11 @@ def _read_fetch_request_15_16(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.forgotten_topics_data', version, pos, n, size)
         list3: list[ForgottenTopic] = []
         m.forgotten_topics_data = list3
-        for _ in range(n):
-            e1 = new(ForgottenTopic)
-            e1.topic = ""
-            e1.topic_id, n = _u_uB(buf, pos)
+        count3 = n
+        for _ in range(count3):
+            e3 = ForgottenTopic.__new__(ForgottenTopic)
+            e3.topic = ""
+            e3.topic_id, n = _u_uB(buf, pos)
             pos += 17
             if n > 127:
                 n, pos = more_varint(buf, pos, n)
@@ -608,13 +616,13 @@ def _read_fetch_request_15_16(data: BytesLike, version: int, pos: int) -> FetchR
             n -= 1
             if n * 4 > size - pos:
                 raise too_many('FetchRequest.forgotten_topics_data.partitions', version, pos, n, size)
-            e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+            e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
             pos += 4 * n
             n = buf[pos]
             pos += 1
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list3.append(e1)
+            list3.append(e3)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -627,8 +635,8 @@ def _read_fetch_request_15_16(data: BytesLike, version: int, pos: int) -> FetchR
         n = buf[pos]
         pos += 1
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count4, pos = count_tags(buf, pos, size, n)
+            for _ in range(count4):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -642,12 +650,12 @@ def _read_fetch_request_15_16(data: BytesLike, version: int, pos: int) -> FetchR
                         m.cluster_id = buf[pos:end].decode()
                         pos = end
                 elif tag1 == 1:
-                    e1 = new(ReplicaState)
-                    e1.replica_id, e1.replica_epoch, n = _u_iqB(buf, pos)
+                    e4 = ReplicaState.__new__(ReplicaState)
+                    e4.replica_id, e4.replica_epoch, n = _u_iqB(buf, pos)
                     pos += 13
                     if n:
                         pos = skip_tags(buf, pos, size, n)
-                    m.replica_state = e1
+                    m.replica_state = e4
                 else:
                     pos = stop1
                 if pos != stop1:
@@ -665,7 +673,7 @@ def _read_fetch_request_13_14(data: BytesLike, version: int, pos: int) -> FetchR
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_state = None
         m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch, n = _u_iiiibiiB(buf, pos)
@@ -679,8 +687,9 @@ def _read_fetch_request_13_14(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             e1.topic = ""
             e1.topic_id, n = _u_uB(buf, pos)
             pos += 17
@@ -693,8 +702,9 @@ def _read_fetch_request_13_14(data: BytesLike, version: int, pos: int) -> FetchR
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.replica_directory_id = ZERO_UUID
                 e2.high_watermark = 9223372036854775807
                 e2.partition, e2.current_leader_epoch, e2.fetch_offset, e2.last_fetched_epoch, e2.log_start_offset, e2.partition_max_bytes, n = _u_iiqiqiB(buf, pos)
@@ -718,10 +728,11 @@ def _read_fetch_request_13_14(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.forgotten_topics_data', version, pos, n, size)
         list3: list[ForgottenTopic] = []
         m.forgotten_topics_data = list3
-        for _ in range(n):
-            e1 = new(ForgottenTopic)
-            e1.topic = ""
-            e1.topic_id, n = _u_uB(buf, pos)
+        count3 = n
+        for _ in range(count3):
+            e3 = ForgottenTopic.__new__(ForgottenTopic)
+            e3.topic = ""
+            e3.topic_id, n = _u_uB(buf, pos)
             pos += 17
             if n > 127:
                 n, pos = more_varint(buf, pos, n)
@@ -730,13 +741,13 @@ def _read_fetch_request_13_14(data: BytesLike, version: int, pos: int) -> FetchR
             n -= 1
             if n * 4 > size - pos:
                 raise too_many('FetchRequest.forgotten_topics_data.partitions', version, pos, n, size)
-            e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+            e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
             pos += 4 * n
             n = buf[pos]
             pos += 1
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list3.append(e1)
+            list3.append(e3)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -749,8 +760,8 @@ def _read_fetch_request_13_14(data: BytesLike, version: int, pos: int) -> FetchR
         n = buf[pos]
         pos += 1
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count4, pos = count_tags(buf, pos, size, n)
+            for _ in range(count4):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -780,7 +791,7 @@ def _read_fetch_request_12_12(data: BytesLike, version: int, pos: int) -> FetchR
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_state = None
         m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch, n = _u_iiiibiiB(buf, pos)
@@ -794,8 +805,9 @@ def _read_fetch_request_12_12(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -817,8 +829,9 @@ def _read_fetch_request_12_12(data: BytesLike, version: int, pos: int) -> FetchR
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.replica_directory_id = ZERO_UUID
                 e2.high_watermark = 9223372036854775807
                 e2.partition, e2.current_leader_epoch, e2.fetch_offset, e2.last_fetched_epoch, e2.log_start_offset, e2.partition_max_bytes, n = _u_iiqiqiB(buf, pos)
@@ -842,8 +855,9 @@ def _read_fetch_request_12_12(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.forgotten_topics_data', version, pos, n, size)
         list3: list[ForgottenTopic] = []
         m.forgotten_topics_data = list3
-        for _ in range(n):
-            e1 = new(ForgottenTopic)
+        count3 = n
+        for _ in range(count3):
+            e3 = ForgottenTopic.__new__(ForgottenTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -851,9 +865,9 @@ def _read_fetch_request_12_12(data: BytesLike, version: int, pos: int) -> FetchR
             if not n:
                 raise null_found('FetchRequest.forgotten_topics_data.topic', version, pos)
             end = pos + n - 1
-            e1.topic = buf[pos:end].decode()
+            e3.topic = buf[pos:end].decode()
             pos = end
-            e1.topic_id = ZERO_UUID
+            e3.topic_id = ZERO_UUID
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -863,13 +877,13 @@ def _read_fetch_request_12_12(data: BytesLike, version: int, pos: int) -> FetchR
             n -= 1
             if n * 4 > size - pos:
                 raise too_many('FetchRequest.forgotten_topics_data.partitions', version, pos, n, size)
-            e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+            e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
             pos += 4 * n
             n = buf[pos]
             pos += 1
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list3.append(e1)
+            list3.append(e3)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -882,8 +896,8 @@ def _read_fetch_request_12_12(data: BytesLike, version: int, pos: int) -> FetchR
         n = buf[pos]
         pos += 1
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count4, pos = count_tags(buf, pos, size, n)
+            for _ in range(count4):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -913,7 +927,7 @@ def _read_fetch_request_11_11(data: BytesLike, version: int, pos: int) -> FetchR
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_state = None
         m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch, n = _u_iiiibiii(buf, pos)
@@ -924,8 +938,9 @@ def _read_fetch_request_11_11(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -942,8 +957,9 @@ def _read_fetch_request_11_11(data: BytesLike, version: int, pos: int) -> FetchR
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.last_fetched_epoch = -1
                 e2.replica_directory_id = ZERO_UUID
                 e2.high_watermark = 9223372036854775807
@@ -959,25 +975,26 @@ def _read_fetch_request_11_11(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchRequest.forgotten_topics_data', version, pos, n, size)
         list3: list[ForgottenTopic] = []
         m.forgotten_topics_data = list3
-        for _ in range(n):
-            e1 = new(ForgottenTopic)
+        count3 = n
+        for _ in range(count3):
+            e3 = ForgottenTopic.__new__(ForgottenTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
                 raise null_found('FetchRequest.forgotten_topics_data.topic', version, pos)
             end = pos + n
-            e1.topic = buf[pos:end].decode()
+            e3.topic = buf[pos:end].decode()
             pos = end
-            e1.topic_id = ZERO_UUID
+            e3.topic_id = ZERO_UUID
             n, = _u_i(buf, pos)
             pos += 4
             if n < 0:
                 raise null_found('FetchRequest.forgotten_topics_data.partitions', version, pos)
             if n * 4 > size - pos:
                 raise too_many('FetchRequest.forgotten_topics_data.partitions', version, pos, n, size)
-            e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+            e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
             pos += 4 * n
-            list3.append(e1)
+            list3.append(e3)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -998,7 +1015,7 @@ def _read_fetch_request_9_10(data: BytesLike, version: int, pos: int) -> FetchRe
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_state = None
         m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch, n = _u_iiiibiii(buf, pos)
@@ -1009,8 +1026,9 @@ def _read_fetch_request_9_10(data: BytesLike, version: int, pos: int) -> FetchRe
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -1027,8 +1045,9 @@ def _read_fetch_request_9_10(data: BytesLike, version: int, pos: int) -> FetchRe
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.last_fetched_epoch = -1
                 e2.replica_directory_id = ZERO_UUID
                 e2.high_watermark = 9223372036854775807
@@ -1044,25 +1063,26 @@ def _read_fetch_request_9_10(data: BytesLike, version: int, pos: int) -> FetchRe
             raise too_many('FetchRequest.forgotten_topics_data', version, pos, n, size)
         list3: list[ForgottenTopic] = []
         m.forgotten_topics_data = list3
-        for _ in range(n):
-            e1 = new(ForgottenTopic)
+        count3 = n
+        for _ in range(count3):
+            e3 = ForgottenTopic.__new__(ForgottenTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
                 raise null_found('FetchRequest.forgotten_topics_data.topic', version, pos)
             end = pos + n
-            e1.topic = buf[pos:end].decode()
+            e3.topic = buf[pos:end].decode()
             pos = end
-            e1.topic_id = ZERO_UUID
+            e3.topic_id = ZERO_UUID
             n, = _u_i(buf, pos)
             pos += 4
             if n < 0:
                 raise null_found('FetchRequest.forgotten_topics_data.partitions', version, pos)
             if n * 4 > size - pos:
                 raise too_many('FetchRequest.forgotten_topics_data.partitions', version, pos, n, size)
-            e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+            e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
             pos += 4 * n
-            list3.append(e1)
+            list3.append(e3)
         m.rack_id = ""
     except (IndexError, LayoutError):
         raise cut_short('FetchRequest', version, pos, size) from None
@@ -1077,7 +1097,7 @@ def _read_fetch_request_7_8(data: BytesLike, version: int, pos: int) -> FetchReq
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_state = None
         m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch, n = _u_iiiibiii(buf, pos)
@@ -1088,8 +1108,9 @@ def _read_fetch_request_7_8(data: BytesLike, version: int, pos: int) -> FetchReq
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -1106,8 +1127,9 @@ def _read_fetch_request_7_8(data: BytesLike, version: int, pos: int) -> FetchReq
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.current_leader_epoch = -1
                 e2.last_fetched_epoch = -1
                 e2.replica_directory_id = ZERO_UUID
@@ -1124,25 +1146,26 @@ def _read_fetch_request_7_8(data: BytesLike, version: int, pos: int) -> FetchReq
             raise too_many('FetchRequest.forgotten_topics_data', version, pos, n, size)
         list3: list[ForgottenTopic] = []
         m.forgotten_topics_data = list3
-        for _ in range(n):
-            e1 = new(ForgottenTopic)
+        count3 = n
+        for _ in range(count3):
+            e3 = ForgottenTopic.__new__(ForgottenTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
                 raise null_found('FetchRequest.forgotten_topics_data.topic', version, pos)
             end = pos + n
-            e1.topic = buf[pos:end].decode()
+            e3.topic = buf[pos:end].decode()
             pos = end
-            e1.topic_id = ZERO_UUID
+            e3.topic_id = ZERO_UUID
             n, = _u_i(buf, pos)
             pos += 4
             if n < 0:
                 raise null_found('FetchRequest.forgotten_topics_data.partitions', version, pos)
             if n * 4 > size - pos:
                 raise too_many('FetchRequest.forgotten_topics_data.partitions', version, pos, n, size)
-            e1.partitions = list(unpack_from(f'>{n}i', buf, pos))
+            e3.partitions = list(unpack_from(f'>{n}i', buf, pos))
             pos += 4 * n
-            list3.append(e1)
+            list3.append(e3)
         m.rack_id = ""
     except (IndexError, LayoutError):
         raise cut_short('FetchRequest', version, pos, size) from None
@@ -1157,7 +1180,7 @@ def _read_fetch_request_5_6(data: BytesLike, version: int, pos: int) -> FetchReq
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_state = None
         m.session_id = 0
@@ -1170,8 +1193,9 @@ def _read_fetch_request_5_6(data: BytesLike, version: int, pos: int) -> FetchReq
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -1188,8 +1212,9 @@ def _read_fetch_request_5_6(data: BytesLike, version: int, pos: int) -> FetchReq
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.current_leader_epoch = -1
                 e2.last_fetched_epoch = -1
                 e2.replica_directory_id = ZERO_UUID
@@ -1213,7 +1238,7 @@ def _read_fetch_request_4_4(data: BytesLike, version: int, pos: int) -> FetchReq
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FetchRequest)
+        m = FetchRequest.__new__(FetchRequest)
         m.cluster_id = None
         m.replica_state = None
         m.session_id = 0
@@ -1226,8 +1251,9 @@ def _read_fetch_request_4_4(data: BytesLike, version: int, pos: int) -> FetchReq
             raise too_many('FetchRequest.topics', version, pos, n, size)
         list1: list[FetchTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(FetchTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchTopic.__new__(FetchTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -1244,8 +1270,9 @@ def _read_fetch_request_4_4(data: BytesLike, version: int, pos: int) -> FetchReq
                 raise too_many('FetchRequest.topics.partitions', version, pos, n, size)
             list2: list[FetchPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(FetchPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = FetchPartition.__new__(FetchPartition)
                 e2.current_leader_epoch = -1
                 e2.last_fetched_epoch = -1
                 e2.log_start_offset = -1
@@ -1307,16 +1334,16 @@ def _write_fetch_request_18_18(m: FetchRequest, out: bytearray, version: int) ->
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.forgotten_topics_data:
-        if len(e1.topic_id) != 16:
-            raise not_uuid('FetchRequest.forgotten_topics_data.topic_id', e1.topic_id)
-        out += _p_u(e1.topic_id)
-        n = len(e1.partitions) + 1
+    for e3 in m.forgotten_topics_data:
+        if len(e3.topic_id) != 16:
+            raise not_uuid('FetchRequest.forgotten_topics_data.topic_id', e3.topic_id)
+        out += _p_u(e3.topic_id)
+        n = len(e3.partitions) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+        out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
         out.append(0)
     text = m.rack_id.encode()
     n = len(text) + 1
@@ -1384,16 +1411,16 @@ def _write_fetch_request_17_17(m: FetchRequest, out: bytearray, version: int) ->
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.forgotten_topics_data:
-        if len(e1.topic_id) != 16:
-            raise not_uuid('FetchRequest.forgotten_topics_data.topic_id', e1.topic_id)
-        out += _p_u(e1.topic_id)
-        n = len(e1.partitions) + 1
+    for e3 in m.forgotten_topics_data:
+        if len(e3.topic_id) != 16:
+            raise not_uuid('FetchRequest.forgotten_topics_data.topic_id', e3.topic_id)
+        out += _p_u(e3.topic_id)
+        n = len(e3.partitions) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+        out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
         out.append(0)
     text = m.rack_id.encode()
     n = len(text) + 1
@@ -1449,16 +1476,16 @@ def _write_fetch_request_15_16(m: FetchRequest, out: bytearray, version: int) ->
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.forgotten_topics_data:
-        if len(e1.topic_id) != 16:
-            raise not_uuid('FetchRequest.forgotten_topics_data.topic_id', e1.topic_id)
-        out += _p_u(e1.topic_id)
-        n = len(e1.partitions) + 1
+    for e3 in m.forgotten_topics_data:
+        if len(e3.topic_id) != 16:
+            raise not_uuid('FetchRequest.forgotten_topics_data.topic_id', e3.topic_id)
+        out += _p_u(e3.topic_id)
+        n = len(e3.partitions) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+        out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
         out.append(0)
     text = m.rack_id.encode()
     n = len(text) + 1
@@ -1514,16 +1541,16 @@ def _write_fetch_request_13_14(m: FetchRequest, out: bytearray, version: int) ->
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.forgotten_topics_data:
-        if len(e1.topic_id) != 16:
-            raise not_uuid('FetchRequest.forgotten_topics_data.topic_id', e1.topic_id)
-        out += _p_u(e1.topic_id)
-        n = len(e1.partitions) + 1
+    for e3 in m.forgotten_topics_data:
+        if len(e3.topic_id) != 16:
+            raise not_uuid('FetchRequest.forgotten_topics_data.topic_id', e3.topic_id)
+        out += _p_u(e3.topic_id)
+        n = len(e3.partitions) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+        out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
         out.append(0)
     text = m.rack_id.encode()
     n = len(text) + 1
@@ -1578,20 +1605,20 @@ def _write_fetch_request_12_12(m: FetchRequest, out: bytearray, version: int) ->
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.forgotten_topics_data:
-        text = e1.topic.encode()
+    for e3 in m.forgotten_topics_data:
+        text = e3.topic.encode()
         n = len(text) + 1
         if n < 128:
             out.append(n)
         else:
             out += string_length(n)
         out += text
-        n = len(e1.partitions) + 1
+        n = len(e3.partitions) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+        out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
         out.append(0)
     text = m.rack_id.encode()
     n = len(text) + 1
@@ -1628,12 +1655,12 @@ def _write_fetch_request_11_11(m: FetchRequest, out: bytearray, version: int) ->
         for e2 in e1.partitions:
             out += _p_iiqqi(e2.partition, e2.current_leader_epoch, e2.fetch_offset, e2.log_start_offset, e2.partition_max_bytes)
     out += _p_i(len(m.forgotten_topics_data))
-    for e1 in m.forgotten_topics_data:
-        text = e1.topic.encode()
+    for e3 in m.forgotten_topics_data:
+        text = e3.topic.encode()
         out += _p_h(len(text))
         out += text
-        out += _p_i(len(e1.partitions))
-        out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+        out += _p_i(len(e3.partitions))
+        out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
     text = m.rack_id.encode()
     out += _p_h(len(text))
     out += text
@@ -1649,12 +1676,12 @@ def _write_fetch_request_9_10(m: FetchRequest, out: bytearray, version: int) -> 
         for e2 in e1.partitions:
             out += _p_iiqqi(e2.partition, e2.current_leader_epoch, e2.fetch_offset, e2.log_start_offset, e2.partition_max_bytes)
     out += _p_i(len(m.forgotten_topics_data))
-    for e1 in m.forgotten_topics_data:
-        text = e1.topic.encode()
+    for e3 in m.forgotten_topics_data:
+        text = e3.topic.encode()
         out += _p_h(len(text))
         out += text
-        out += _p_i(len(e1.partitions))
-        out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+        out += _p_i(len(e3.partitions))
+        out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
 
 
 def _write_fetch_request_7_8(m: FetchRequest, out: bytearray, version: int) -> None:
@@ -1667,12 +1694,12 @@ def _write_fetch_request_7_8(m: FetchRequest, out: bytearray, version: int) -> N
         for e2 in e1.partitions:
             out += _p_iqqi(e2.partition, e2.fetch_offset, e2.log_start_offset, e2.partition_max_bytes)
     out += _p_i(len(m.forgotten_topics_data))
-    for e1 in m.forgotten_topics_data:
-        text = e1.topic.encode()
+    for e3 in m.forgotten_topics_data:
+        text = e3.topic.encode()
         out += _p_h(len(text))
         out += text
-        out += _p_i(len(e1.partitions))
-        out += pack(f'>{len(e1.partitions)}i', *e1.partitions)
+        out += _p_i(len(e3.partitions))
+        out += pack(f'>{len(e3.partitions)}i', *e3.partitions)
 
 
 def _write_fetch_request_5_6(m: FetchRequest, out: bytearray, version: int) -> None:
@@ -1923,7 +1950,7 @@ def _read_fetch_response_16_18(data: BytesLike, version: int, pos: int) -> Fetch
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(FetchResponse)
+        m = FetchResponse.__new__(FetchResponse)
         m.throttle_time_ms, m.error_code, m.session_id, n = _u_ihiB(buf, pos)
         pos += 11
         if n > 127:
@@ -1935,8 +1962,9 @@ def _read_fetch_response_16_18(data: BytesLike, version: int, pos: int) -> Fetch
             raise too_many('FetchResponse.responses', version, pos, n, size)
         list1: list[FetchableTopicResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(FetchableTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchableTopicResponse.__new__(FetchableTopicResponse)
             e1.topic = ""
             e1.topic_id, n = _u_uB(buf, pos)
             pos += 17
@@ -1949,8 +1977,9 @@ def _read_fetch_response_16_18(data: BytesLike, version: int, pos: int) -> Fetch
                 raise too_many('FetchResponse.responses.partitions', version, pos, n, size)
             list2: list[PartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(PartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionData.__new__(PartitionData)
                 e2.diverging_epoch = None
                 e2.current_leader = None
                 e2.snapshot_id = None
@@ -1966,8 +1995,9 @@ def _read_fetch_response_16_18(data: BytesLike, version: int, pos: int) -> Fetch
                         raise too_many('FetchResponse.responses.partitions.aborted_transactions', version, pos, n, size)
                     list3: list[AbortedTransaction] = []
                     e2.aborted_transactions = list3
-                    for _ in range(n):
-                        e3 = new(AbortedTransaction)
+                    count3 = n
+                    for _ in range(count3):
+                        e3 = AbortedTransaction.__new__(AbortedTransaction)
                         e3.producer_id, e3.first_offset, n = _u_qqB(buf, pos)
                         pos += 17
                         if n:
@@ -1986,30 +2016,30 @@ def _read_fetch_response_16_18(data: BytesLike, version: int, pos: int) -> Fetch
                 n = buf[pos]
                 pos += 1
                 if n:
-                    n, pos = count_tags(buf, pos, size, n)
-                    for _ in range(n):
+                    count4, pos = count_tags(buf, pos, size, n)
+                    for _ in range(count4):
                         tag3, pos, stop3 = read_tag(buf, pos, size)
                         if tag3 == 0:
-                            e3 = new(EpochEndOffset)
-                            e3.epoch, e3.end_offset, n = _u_iqB(buf, pos)
+                            e4 = EpochEndOffset.__new__(EpochEndOffset)
+                            e4.epoch, e4.end_offset, n = _u_iqB(buf, pos)
                             pos += 13
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.diverging_epoch = e3
+                            e2.diverging_epoch = e4
                         elif tag3 == 1:
-                            e3 = new(LeaderIdAndEpoch)
-                            e3.leader_id, e3.leader_epoch, n = _u_iiB(buf, pos)
+                            e5 = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
+                            e5.leader_id, e5.leader_epoch, n = _u_iiB(buf, pos)
                             pos += 9
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.current_leader = e3
+                            e2.current_leader = e5
                         elif tag3 == 2:
-                            e3 = new(SnapshotId)
-                            e3.end_offset, e3.epoch, n = _u_qiB(buf, pos)
+                            e6 = SnapshotId.__new__(SnapshotId)
+                            e6.end_offset, e6.epoch, n = _u_qiB(buf, pos)
                             pos += 13
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.snapshot_id = e3
+                            e2.snapshot_id = e6
                         else:
                             pos = stop3
                         if pos != stop3:
@@ -2024,8 +2054,8 @@ def _read_fetch_response_16_18(data: BytesLike, version: int, pos: int) -> Fetch
         n = buf[pos]
         pos += 1
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count5, pos = count_tags(buf, pos, size, n)
+            for _ in range(count5):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -2039,32 +2069,33 @@ def _read_fetch_response_16_18(data: BytesLike, version: int, pos: int) -> Fetch
                         raise too_many('FetchResponse.node_endpoints', version, pos, n, size)
                     list4: list[NodeEndpoint] = []
                     m.node_endpoints = list4
-                    for _ in range(n):
-                        e1 = new(NodeEndpoint)
-                        e1.node_id, n = _u_iB(buf, pos)
+                    count6 = n
+                    for _ in range(count6):
+                        e7 = NodeEndpoint.__new__(NodeEndpoint)
+                        e7.node_id, n = _u_iB(buf, pos)
                         pos += 5
                         if n > 127:
                             n, pos = more_string_length(buf, pos, n)
                         if not n:
                             raise null_found('FetchResponse.node_endpoints.host', version, pos)
                         end = pos + n - 1
-                        e1.host = buf[pos:end].tobytes().decode()
+                        e7.host = buf[pos:end].tobytes().decode()
                         pos = end
-                        e1.port, n = _u_iB(buf, pos)
+                        e7.port, n = _u_iB(buf, pos)
                         pos += 5
                         if n > 127:
                             n, pos = more_string_length(buf, pos, n)
                         if not n:
-                            e1.rack = None
+                            e7.rack = None
                         else:
                             end = pos + n - 1
-                            e1.rack = buf[pos:end].tobytes().decode()
+                            e7.rack = buf[pos:end].tobytes().decode()
                             pos = end
                         n = buf[pos]
                         pos += 1
                         if n:
                             pos = skip_tags(buf, pos, size, n)
-                        list4.append(e1)
+                        list4.append(e7)
                 else:
                     pos = stop1
                 if pos != stop1:
@@ -2082,7 +2113,7 @@ def _read_fetch_response_13_15(data: BytesLike, version: int, pos: int) -> Fetch
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(FetchResponse)
+        m = FetchResponse.__new__(FetchResponse)
         m.throttle_time_ms, m.error_code, m.session_id, n = _u_ihiB(buf, pos)
         pos += 11
         if n > 127:
@@ -2094,8 +2125,9 @@ def _read_fetch_response_13_15(data: BytesLike, version: int, pos: int) -> Fetch
             raise too_many('FetchResponse.responses', version, pos, n, size)
         list1: list[FetchableTopicResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(FetchableTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchableTopicResponse.__new__(FetchableTopicResponse)
             e1.topic = ""
             e1.topic_id, n = _u_uB(buf, pos)
             pos += 17
@@ -2108,8 +2140,9 @@ def _read_fetch_response_13_15(data: BytesLike, version: int, pos: int) -> Fetch
                 raise too_many('FetchResponse.responses.partitions', version, pos, n, size)
             list2: list[PartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(PartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionData.__new__(PartitionData)
                 e2.diverging_epoch = None
                 e2.current_leader = None
                 e2.snapshot_id = None
@@ -2125,8 +2158,9 @@ def _read_fetch_response_13_15(data: BytesLike, version: int, pos: int) -> Fetch
                         raise too_many('FetchResponse.responses.partitions.aborted_transactions', version, pos, n, size)
                     list3: list[AbortedTransaction] = []
                     e2.aborted_transactions = list3
-                    for _ in range(n):
-                        e3 = new(AbortedTransaction)
+                    count3 = n
+                    for _ in range(count3):
+                        e3 = AbortedTransaction.__new__(AbortedTransaction)
                         e3.producer_id, e3.first_offset, n = _u_qqB(buf, pos)
                         pos += 17
                         if n:
@@ -2145,30 +2179,30 @@ def _read_fetch_response_13_15(data: BytesLike, version: int, pos: int) -> Fetch
                 n = buf[pos]
                 pos += 1
                 if n:
-                    n, pos = count_tags(buf, pos, size, n)
-                    for _ in range(n):
+                    count4, pos = count_tags(buf, pos, size, n)
+                    for _ in range(count4):
                         tag3, pos, stop3 = read_tag(buf, pos, size)
                         if tag3 == 0:
-                            e3 = new(EpochEndOffset)
-                            e3.epoch, e3.end_offset, n = _u_iqB(buf, pos)
+                            e4 = EpochEndOffset.__new__(EpochEndOffset)
+                            e4.epoch, e4.end_offset, n = _u_iqB(buf, pos)
                             pos += 13
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.diverging_epoch = e3
+                            e2.diverging_epoch = e4
                         elif tag3 == 1:
-                            e3 = new(LeaderIdAndEpoch)
-                            e3.leader_id, e3.leader_epoch, n = _u_iiB(buf, pos)
+                            e5 = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
+                            e5.leader_id, e5.leader_epoch, n = _u_iiB(buf, pos)
                             pos += 9
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.current_leader = e3
+                            e2.current_leader = e5
                         elif tag3 == 2:
-                            e3 = new(SnapshotId)
-                            e3.end_offset, e3.epoch, n = _u_qiB(buf, pos)
+                            e6 = SnapshotId.__new__(SnapshotId)
+                            e6.end_offset, e6.epoch, n = _u_qiB(buf, pos)
                             pos += 13
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.snapshot_id = e3
+                            e2.snapshot_id = e6
                         else:
                             pos = stop3
                         if pos != stop3:
@@ -2197,7 +2231,7 @@ def _read_fetch_response_12_12(data: BytesLike, version: int, pos: int) -> Fetch
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(FetchResponse)
+        m = FetchResponse.__new__(FetchResponse)
         m.throttle_time_ms, m.error_code, m.session_id, n = _u_ihiB(buf, pos)
         pos += 11
         if n > 127:
@@ -2209,8 +2243,9 @@ def _read_fetch_response_12_12(data: BytesLike, version: int, pos: int) -> Fetch
             raise too_many('FetchResponse.responses', version, pos, n, size)
         list1: list[FetchableTopicResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(FetchableTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchableTopicResponse.__new__(FetchableTopicResponse)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -2232,8 +2267,9 @@ def _read_fetch_response_12_12(data: BytesLike, version: int, pos: int) -> Fetch
                 raise too_many('FetchResponse.responses.partitions', version, pos, n, size)
             list2: list[PartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(PartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionData.__new__(PartitionData)
                 e2.diverging_epoch = None
                 e2.current_leader = None
                 e2.snapshot_id = None
@@ -2249,8 +2285,9 @@ def _read_fetch_response_12_12(data: BytesLike, version: int, pos: int) -> Fetch
                         raise too_many('FetchResponse.responses.partitions.aborted_transactions', version, pos, n, size)
                     list3: list[AbortedTransaction] = []
                     e2.aborted_transactions = list3
-                    for _ in range(n):
-                        e3 = new(AbortedTransaction)
+                    count3 = n
+                    for _ in range(count3):
+                        e3 = AbortedTransaction.__new__(AbortedTransaction)
                         e3.producer_id, e3.first_offset, n = _u_qqB(buf, pos)
                         pos += 17
                         if n:
@@ -2269,30 +2306,30 @@ def _read_fetch_response_12_12(data: BytesLike, version: int, pos: int) -> Fetch
                 n = buf[pos]
                 pos += 1
                 if n:
-                    n, pos = count_tags(buf, pos, size, n)
-                    for _ in range(n):
+                    count4, pos = count_tags(buf, pos, size, n)
+                    for _ in range(count4):
                         tag3, pos, stop3 = read_tag(buf, pos, size)
                         if tag3 == 0:
-                            e3 = new(EpochEndOffset)
-                            e3.epoch, e3.end_offset, n = _u_iqB(buf, pos)
+                            e4 = EpochEndOffset.__new__(EpochEndOffset)
+                            e4.epoch, e4.end_offset, n = _u_iqB(buf, pos)
                             pos += 13
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.diverging_epoch = e3
+                            e2.diverging_epoch = e4
                         elif tag3 == 1:
-                            e3 = new(LeaderIdAndEpoch)
-                            e3.leader_id, e3.leader_epoch, n = _u_iiB(buf, pos)
+                            e5 = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
+                            e5.leader_id, e5.leader_epoch, n = _u_iiB(buf, pos)
                             pos += 9
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.current_leader = e3
+                            e2.current_leader = e5
                         elif tag3 == 2:
-                            e3 = new(SnapshotId)
-                            e3.end_offset, e3.epoch, n = _u_qiB(buf, pos)
+                            e6 = SnapshotId.__new__(SnapshotId)
+                            e6.end_offset, e6.epoch, n = _u_qiB(buf, pos)
                             pos += 13
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.snapshot_id = e3
+                            e2.snapshot_id = e6
                         else:
                             pos = stop3
                         if pos != stop3:
@@ -2321,7 +2358,7 @@ def _read_fetch_response_11_11(data: BytesLike, version: int, pos: int) -> Fetch
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(FetchResponse)
+        m = FetchResponse.__new__(FetchResponse)
         m.throttle_time_ms, m.error_code, m.session_id, n = _u_ihii(buf, pos)
         pos += 14
         if n < 0:
@@ -2330,8 +2367,9 @@ def _read_fetch_response_11_11(data: BytesLike, version: int, pos: int) -> Fetch
             raise too_many('FetchResponse.responses', version, pos, n, size)
         list1: list[FetchableTopicResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(FetchableTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchableTopicResponse.__new__(FetchableTopicResponse)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -2348,8 +2386,9 @@ def _read_fetch_response_11_11(data: BytesLike, version: int, pos: int) -> Fetch
                 raise too_many('FetchResponse.responses.partitions', version, pos, n, size)
             list2: list[PartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(PartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionData.__new__(PartitionData)
                 e2.diverging_epoch = None
                 e2.current_leader = None
                 e2.snapshot_id = None
@@ -2362,8 +2401,9 @@ def _read_fetch_response_11_11(data: BytesLike, version: int, pos: int) -> Fetch
                         raise too_many('FetchResponse.responses.partitions.aborted_transactions', version, pos, n, size)
                     list3: list[AbortedTransaction] = []
                     e2.aborted_transactions = list3
-                    for _ in range(n):
-                        e3 = new(AbortedTransaction)
+                    count3 = n
+                    for _ in range(count3):
+                        e3 = AbortedTransaction.__new__(AbortedTransaction)
                         e3.producer_id, e3.first_offset = _u_qq(buf, pos)
                         pos += 16
                         list3.append(e3)
@@ -2391,7 +2431,7 @@ def _read_fetch_response_7_10(data: BytesLike, version: int, pos: int) -> FetchR
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(FetchResponse)
+        m = FetchResponse.__new__(FetchResponse)
         m.throttle_time_ms, m.error_code, m.session_id, n = _u_ihii(buf, pos)
         pos += 14
         if n < 0:
@@ -2400,8 +2440,9 @@ def _read_fetch_response_7_10(data: BytesLike, version: int, pos: int) -> FetchR
             raise too_many('FetchResponse.responses', version, pos, n, size)
         list1: list[FetchableTopicResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(FetchableTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchableTopicResponse.__new__(FetchableTopicResponse)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -2418,8 +2459,9 @@ def _read_fetch_response_7_10(data: BytesLike, version: int, pos: int) -> FetchR
                 raise too_many('FetchResponse.responses.partitions', version, pos, n, size)
             list2: list[PartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(PartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionData.__new__(PartitionData)
                 e2.diverging_epoch = None
                 e2.current_leader = None
                 e2.snapshot_id = None
@@ -2432,8 +2474,9 @@ def _read_fetch_response_7_10(data: BytesLike, version: int, pos: int) -> FetchR
                         raise too_many('FetchResponse.responses.partitions.aborted_transactions', version, pos, n, size)
                     list3: list[AbortedTransaction] = []
                     e2.aborted_transactions = list3
-                    for _ in range(n):
-                        e3 = new(AbortedTransaction)
+                    count3 = n
+                    for _ in range(count3):
+                        e3 = AbortedTransaction.__new__(AbortedTransaction)
                         e3.producer_id, e3.first_offset = _u_qq(buf, pos)
                         pos += 16
                         list3.append(e3)
@@ -2462,7 +2505,7 @@ def _read_fetch_response_5_6(data: BytesLike, version: int, pos: int) -> FetchRe
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(FetchResponse)
+        m = FetchResponse.__new__(FetchResponse)
         m.error_code = 0
         m.session_id = 0
         m.throttle_time_ms, n = _u_ii(buf, pos)
@@ -2473,8 +2516,9 @@ def _read_fetch_response_5_6(data: BytesLike, version: int, pos: int) -> FetchRe
             raise too_many('FetchResponse.responses', version, pos, n, size)
         list1: list[FetchableTopicResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(FetchableTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchableTopicResponse.__new__(FetchableTopicResponse)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -2491,8 +2535,9 @@ def _read_fetch_response_5_6(data: BytesLike, version: int, pos: int) -> FetchRe
                 raise too_many('FetchResponse.responses.partitions', version, pos, n, size)
             list2: list[PartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(PartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionData.__new__(PartitionData)
                 e2.diverging_epoch = None
                 e2.current_leader = None
                 e2.snapshot_id = None
@@ -2505,8 +2550,9 @@ def _read_fetch_response_5_6(data: BytesLike, version: int, pos: int) -> FetchRe
                         raise too_many('FetchResponse.responses.partitions.aborted_transactions', version, pos, n, size)
                     list3: list[AbortedTransaction] = []
                     e2.aborted_transactions = list3
-                    for _ in range(n):
-                        e3 = new(AbortedTransaction)
+                    count3 = n
+                    for _ in range(count3):
+                        e3 = AbortedTransaction.__new__(AbortedTransaction)
                         e3.producer_id, e3.first_offset = _u_qq(buf, pos)
                         pos += 16
                         list3.append(e3)
@@ -2535,7 +2581,7 @@ def _read_fetch_response_4_4(data: BytesLike, version: int, pos: int) -> FetchRe
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(FetchResponse)
+        m = FetchResponse.__new__(FetchResponse)
         m.error_code = 0
         m.session_id = 0
         m.throttle_time_ms, n = _u_ii(buf, pos)
@@ -2546,8 +2592,9 @@ def _read_fetch_response_4_4(data: BytesLike, version: int, pos: int) -> FetchRe
             raise too_many('FetchResponse.responses', version, pos, n, size)
         list1: list[FetchableTopicResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(FetchableTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = FetchableTopicResponse.__new__(FetchableTopicResponse)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -2564,8 +2611,9 @@ def _read_fetch_response_4_4(data: BytesLike, version: int, pos: int) -> FetchRe
                 raise too_many('FetchResponse.responses.partitions', version, pos, n, size)
             list2: list[PartitionData] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(PartitionData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionData.__new__(PartitionData)
                 e2.log_start_offset = -1
                 e2.diverging_epoch = None
                 e2.current_leader = None
@@ -2579,8 +2627,9 @@ def _read_fetch_response_4_4(data: BytesLike, version: int, pos: int) -> FetchRe
                         raise too_many('FetchResponse.responses.partitions.aborted_transactions', version, pos, n, size)
                     list3: list[AbortedTransaction] = []
                     e2.aborted_transactions = list3
-                    for _ in range(n):
-                        e3 = new(AbortedTransaction)
+                    count3 = n
+                    for _ in range(count3):
+                        e3 = AbortedTransaction.__new__(AbortedTransaction)
                         e3.producer_id, e3.first_offset = _u_qq(buf, pos)
                         pos += 16
                         list3.append(e3)
@@ -2677,20 +2726,20 @@ def _write_fetch_response_16_18(m: FetchResponse, out: bytearray, version: int, 
             sub1.append(n)
         else:
             sub1 += varint(n)
-        for e1 in m.node_endpoints:
-            text = e1.host.encode()
-            sub1 += _p_i(e1.node_id)
+        for e4 in m.node_endpoints:
+            text = e4.host.encode()
+            sub1 += _p_i(e4.node_id)
             n = len(text) + 1
             if n < 128:
                 sub1.append(n)
             else:
                 sub1 += string_length(n)
             sub1 += text
-            sub1 += _p_i(e1.port)
-            if e1.rack is None:
+            sub1 += _p_i(e4.port)
+            if e4.rack is None:
                 sub1.append(0)
             else:
-                text = e1.rack.encode()
+                text = e4.rack.encode()
                 n = len(text) + 1
                 if n < 128:
                     sub1.append(n)

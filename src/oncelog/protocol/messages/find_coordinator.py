@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
@@ -79,7 +78,7 @@ def _read_find_coordinator_request_3_6(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FindCoordinatorRequest)
+        m = FindCoordinatorRequest.__new__(FindCoordinatorRequest)
         if version <= 3:
             n = buf[pos]
             pos += 1
@@ -106,7 +105,8 @@ def _read_find_coordinator_request_3_6(data: BytesLike, version: int, pos: int) 
                 raise too_many('FindCoordinatorRequest.coordinator_keys', version, pos, n, size)
             list1: list[str] = []
             m.coordinator_keys = list1
-            for _ in range(n):
+            count1 = n
+            for _ in range(count1):
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -136,7 +136,7 @@ def _read_find_coordinator_request_0_2(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FindCoordinatorRequest)
+        m = FindCoordinatorRequest.__new__(FindCoordinatorRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -275,7 +275,7 @@ def _read_find_coordinator_response_3_6(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FindCoordinatorResponse)
+        m = FindCoordinatorResponse.__new__(FindCoordinatorResponse)
         m.throttle_time_ms, = _u_i(buf, pos)
         pos += 4
         if version <= 3:
@@ -330,8 +330,9 @@ def _read_find_coordinator_response_3_6(data: BytesLike, version: int, pos: int)
                 raise too_many('FindCoordinatorResponse.coordinators', version, pos, n, size)
             list1: list[Coordinator] = []
             m.coordinators = list1
-            for _ in range(n):
-                e1 = new(Coordinator)
+            count1 = n
+            for _ in range(count1):
+                e1 = Coordinator.__new__(Coordinator)
                 if version >= 4:
                     n = buf[pos]
                     pos += 1
@@ -408,7 +409,7 @@ def _read_find_coordinator_response_0_2(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(FindCoordinatorResponse)
+        m = FindCoordinatorResponse.__new__(FindCoordinatorResponse)
         if version >= 1:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4

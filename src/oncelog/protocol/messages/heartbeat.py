@@ -22,7 +22,6 @@ from oncelog.protocol.primitives import (
     unwritable,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -78,7 +77,7 @@ def _read_heartbeat_request_4_4(data: BytesLike, version: int, pos: int) -> Hear
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(HeartbeatRequest)
+        m = HeartbeatRequest.__new__(HeartbeatRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -124,7 +123,7 @@ def _read_heartbeat_request_0_3(data: BytesLike, version: int, pos: int) -> Hear
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(HeartbeatRequest)
+        m = HeartbeatRequest.__new__(HeartbeatRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -242,7 +241,7 @@ def _read_heartbeat_response_4_4(data: BytesLike, version: int, pos: int) -> Hea
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(HeartbeatResponse)
+        m = HeartbeatResponse.__new__(HeartbeatResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n:
@@ -260,7 +259,7 @@ def _read_heartbeat_response_0_3(data: BytesLike, version: int, pos: int) -> Hea
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(HeartbeatResponse)
+        m = HeartbeatResponse.__new__(HeartbeatResponse)
         if version >= 1:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4

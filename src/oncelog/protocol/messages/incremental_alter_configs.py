@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_bh = Layout(">bh").pack
 _p_h = Layout(">h").pack
@@ -123,7 +122,7 @@ def _read_incremental_alter_configs_request_1_1(data: BytesLike, version: int, p
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(IncrementalAlterConfigsRequest)
+        m = IncrementalAlterConfigsRequest.__new__(IncrementalAlterConfigsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -135,8 +134,9 @@ def _read_incremental_alter_configs_request_1_1(data: BytesLike, version: int, p
             raise too_many('IncrementalAlterConfigsRequest.resources', version, pos, n, size)
         list1: list[AlterConfigsResource] = []
         m.resources = list1
-        for _ in range(n):
-            e1 = new(AlterConfigsResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterConfigsResource.__new__(AlterConfigsResource)
             e1.resource_type, n = _u_bB(buf, pos)
             pos += 2
             if n > 127:
@@ -157,8 +157,9 @@ def _read_incremental_alter_configs_request_1_1(data: BytesLike, version: int, p
                 raise too_many('IncrementalAlterConfigsRequest.resources.configs', version, pos, n, size)
             list2: list[AlterableConfig] = []
             e1.configs = list2
-            for _ in range(n):
-                e2 = new(AlterableConfig)
+            count2 = n
+            for _ in range(count2):
+                e2 = AlterableConfig.__new__(AlterableConfig)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -205,7 +206,7 @@ def _read_incremental_alter_configs_request_0_0(data: BytesLike, version: int, p
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(IncrementalAlterConfigsRequest)
+        m = IncrementalAlterConfigsRequest.__new__(IncrementalAlterConfigsRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -214,8 +215,9 @@ def _read_incremental_alter_configs_request_0_0(data: BytesLike, version: int, p
             raise too_many('IncrementalAlterConfigsRequest.resources', version, pos, n, size)
         list1: list[AlterConfigsResource] = []
         m.resources = list1
-        for _ in range(n):
-            e1 = new(AlterConfigsResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterConfigsResource.__new__(AlterConfigsResource)
             e1.resource_type, n = _u_bh(buf, pos)
             pos += 3
             if n < 0:
@@ -231,8 +233,9 @@ def _read_incremental_alter_configs_request_0_0(data: BytesLike, version: int, p
                 raise too_many('IncrementalAlterConfigsRequest.resources.configs', version, pos, n, size)
             list2: list[AlterableConfig] = []
             e1.configs = list2
-            for _ in range(n):
-                e2 = new(AlterableConfig)
+            count2 = n
+            for _ in range(count2):
+                e2 = AlterableConfig.__new__(AlterableConfig)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -386,7 +389,7 @@ def _read_incremental_alter_configs_response_1_1(data: BytesLike, version: int, 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(IncrementalAlterConfigsResponse)
+        m = IncrementalAlterConfigsResponse.__new__(IncrementalAlterConfigsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -398,8 +401,9 @@ def _read_incremental_alter_configs_response_1_1(data: BytesLike, version: int, 
             raise too_many('IncrementalAlterConfigsResponse.responses', version, pos, n, size)
         list1: list[AlterConfigsResourceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(AlterConfigsResourceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterConfigsResourceResponse.__new__(AlterConfigsResourceResponse)
             e1.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
@@ -441,7 +445,7 @@ def _read_incremental_alter_configs_response_0_0(data: BytesLike, version: int, 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(IncrementalAlterConfigsResponse)
+        m = IncrementalAlterConfigsResponse.__new__(IncrementalAlterConfigsResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -450,8 +454,9 @@ def _read_incremental_alter_configs_response_0_0(data: BytesLike, version: int, 
             raise too_many('IncrementalAlterConfigsResponse.responses', version, pos, n, size)
         list1: list[AlterConfigsResourceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(AlterConfigsResourceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = AlterConfigsResourceResponse.__new__(AlterConfigsResourceResponse)
             e1.error_code, n = _u_hh(buf, pos)
             pos += 4
             if n < 0:

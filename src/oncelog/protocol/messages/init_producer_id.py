@@ -21,7 +21,6 @@ from oncelog.protocol.primitives import (
     unwritable,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ihqh = Layout(">ihqh").pack
@@ -84,7 +83,7 @@ def _read_init_producer_id_request_2_6(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(InitProducerIdRequest)
+        m = InitProducerIdRequest.__new__(InitProducerIdRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -134,7 +133,7 @@ def _read_init_producer_id_request_0_1(data: BytesLike, version: int, pos: int) 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(InitProducerIdRequest)
+        m = InitProducerIdRequest.__new__(InitProducerIdRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -241,7 +240,7 @@ def _read_init_producer_id_response_2_6(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(InitProducerIdResponse)
+        m = InitProducerIdResponse.__new__(InitProducerIdResponse)
         m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch = _u_ihqh(buf, pos)
         pos += 16
         if version >= 6:
@@ -271,7 +270,7 @@ def _read_init_producer_id_response_0_1(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(InitProducerIdResponse)
+        m = InitProducerIdResponse.__new__(InitProducerIdResponse)
         m.ongoing_txn_producer_id = -1
         m.ongoing_txn_producer_epoch = -1
         m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch = _u_ihqh(buf, pos)

@@ -28,7 +28,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hih = Layout(">hih").pack
 _p_i = Layout(">i").pack
@@ -115,7 +114,7 @@ def _read_join_group_request_6_9(data: BytesLike, version: int, pos: int) -> Joi
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(JoinGroupRequest)
+        m = JoinGroupRequest.__new__(JoinGroupRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -164,8 +163,9 @@ def _read_join_group_request_6_9(data: BytesLike, version: int, pos: int) -> Joi
             raise too_many('JoinGroupRequest.protocols', version, pos, n, size)
         list1: list[JoinGroupRequestProtocol] = []
         m.protocols = list1
-        for _ in range(n):
-            e1 = new(JoinGroupRequestProtocol)
+        count1 = n
+        for _ in range(count1):
+            e1 = JoinGroupRequestProtocol.__new__(JoinGroupRequestProtocol)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -219,7 +219,7 @@ def _read_join_group_request_0_5(data: BytesLike, version: int, pos: int) -> Joi
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(JoinGroupRequest)
+        m = JoinGroupRequest.__new__(JoinGroupRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -267,8 +267,9 @@ def _read_join_group_request_0_5(data: BytesLike, version: int, pos: int) -> Joi
             raise too_many('JoinGroupRequest.protocols', version, pos, n, size)
         list1: list[JoinGroupRequestProtocol] = []
         m.protocols = list1
-        for _ in range(n):
-            e1 = new(JoinGroupRequestProtocol)
+        count1 = n
+        for _ in range(count1):
+            e1 = JoinGroupRequestProtocol.__new__(JoinGroupRequestProtocol)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -468,7 +469,7 @@ def _read_join_group_response_6_9(data: BytesLike, version: int, pos: int) -> Jo
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(JoinGroupResponse)
+        m = JoinGroupResponse.__new__(JoinGroupResponse)
         m.throttle_time_ms, m.error_code, m.generation_id = _u_ihi(buf, pos)
         pos += 10
         if version >= 7:
@@ -530,8 +531,9 @@ def _read_join_group_response_6_9(data: BytesLike, version: int, pos: int) -> Jo
             raise too_many('JoinGroupResponse.members', version, pos, n, size)
         list1: list[JoinGroupResponseMember] = []
         m.members = list1
-        for _ in range(n):
-            e1 = new(JoinGroupResponseMember)
+        count1 = n
+        for _ in range(count1):
+            e1 = JoinGroupResponseMember.__new__(JoinGroupResponseMember)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -582,7 +584,7 @@ def _read_join_group_response_0_5(data: BytesLike, version: int, pos: int) -> Jo
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(JoinGroupResponse)
+        m = JoinGroupResponse.__new__(JoinGroupResponse)
         if version >= 2:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4
@@ -619,8 +621,9 @@ def _read_join_group_response_0_5(data: BytesLike, version: int, pos: int) -> Jo
             raise too_many('JoinGroupResponse.members', version, pos, n, size)
         list1: list[JoinGroupResponseMember] = []
         m.members = list1
-        for _ in range(n):
-            e1 = new(JoinGroupResponseMember)
+        count1 = n
+        for _ in range(count1):
+            e1 = JoinGroupResponseMember.__new__(JoinGroupResponseMember)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hx = Layout(">hx").pack
 _p_i = Layout(">i").pack
@@ -98,7 +97,7 @@ def _read_leave_group_request_4_5(data: BytesLike, version: int, pos: int) -> Le
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(LeaveGroupRequest)
+        m = LeaveGroupRequest.__new__(LeaveGroupRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -120,8 +119,9 @@ def _read_leave_group_request_4_5(data: BytesLike, version: int, pos: int) -> Le
             raise too_many('LeaveGroupRequest.members', version, pos, n, size)
         list1: list[MemberIdentity] = []
         m.members = list1
-        for _ in range(n):
-            e1 = new(MemberIdentity)
+        count1 = n
+        for _ in range(count1):
+            e1 = MemberIdentity.__new__(MemberIdentity)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -176,7 +176,7 @@ def _read_leave_group_request_0_3(data: BytesLike, version: int, pos: int) -> Le
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(LeaveGroupRequest)
+        m = LeaveGroupRequest.__new__(LeaveGroupRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -203,8 +203,9 @@ def _read_leave_group_request_0_3(data: BytesLike, version: int, pos: int) -> Le
                 raise too_many('LeaveGroupRequest.members', version, pos, n, size)
             list1: list[MemberIdentity] = []
             m.members = list1
-            for _ in range(n):
-                e1 = new(MemberIdentity)
+            count1 = n
+            for _ in range(count1):
+                e1 = MemberIdentity.__new__(MemberIdentity)
                 if version >= 3:
                     n, = _u_h(buf, pos)
                     pos += 2
@@ -369,7 +370,7 @@ def _read_leave_group_response_4_5(data: BytesLike, version: int, pos: int) -> L
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(LeaveGroupResponse)
+        m = LeaveGroupResponse.__new__(LeaveGroupResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -381,8 +382,9 @@ def _read_leave_group_response_4_5(data: BytesLike, version: int, pos: int) -> L
             raise too_many('LeaveGroupResponse.members', version, pos, n, size)
         list1: list[MemberResponse] = []
         m.members = list1
-        for _ in range(n):
-            e1 = new(MemberResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = MemberResponse.__new__(MemberResponse)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -424,7 +426,7 @@ def _read_leave_group_response_0_3(data: BytesLike, version: int, pos: int) -> L
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(LeaveGroupResponse)
+        m = LeaveGroupResponse.__new__(LeaveGroupResponse)
         if version >= 1:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4
@@ -441,8 +443,9 @@ def _read_leave_group_response_0_3(data: BytesLike, version: int, pos: int) -> L
                 raise too_many('LeaveGroupResponse.members', version, pos, n, size)
             list1: list[MemberResponse] = []
             m.members = list1
-            for _ in range(n):
-                e1 = new(MemberResponse)
+            count1 = n
+            for _ in range(count1):
+                e1 = MemberResponse.__new__(MemberResponse)
                 if version >= 3:
                     n, = _u_h(buf, pos)
                     pos += 2

@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_ih = Layout(">ih").pack
 _u_b = Layout(">b").unpack_from
@@ -67,7 +66,7 @@ def _read_list_config_resources_request_0_1(data: BytesLike, version: int, pos: 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListConfigResourcesRequest)
+        m = ListConfigResourcesRequest.__new__(ListConfigResourcesRequest)
         if version >= 1:
             n = buf[pos]
             pos += 1
@@ -159,7 +158,7 @@ def _read_list_config_resources_response_0_1(data: BytesLike, version: int, pos:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListConfigResourcesResponse)
+        m = ListConfigResourcesResponse.__new__(ListConfigResourcesResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -171,8 +170,9 @@ def _read_list_config_resources_response_0_1(data: BytesLike, version: int, pos:
             raise too_many('ListConfigResourcesResponse.config_resources', version, pos, n, size)
         list1: list[ConfigResource] = []
         m.config_resources = list1
-        for _ in range(n):
-            e1 = new(ConfigResource)
+        count1 = n
+        for _ in range(count1):
+            e1 = ConfigResource.__new__(ConfigResource)
             n = buf[pos]
             pos += 1
             if n > 127:

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hi = Layout(">hi").pack
 _p_i = Layout(">i").pack
@@ -76,7 +75,7 @@ def _read_list_groups_request_3_5(data: BytesLike, version: int, pos: int) -> Li
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListGroupsRequest)
+        m = ListGroupsRequest.__new__(ListGroupsRequest)
         if version >= 4:
             n = buf[pos]
             pos += 1
@@ -89,7 +88,8 @@ def _read_list_groups_request_3_5(data: BytesLike, version: int, pos: int) -> Li
                 raise too_many('ListGroupsRequest.states_filter', version, pos, n, size)
             list1: list[str] = []
             m.states_filter = list1
-            for _ in range(n):
+            count1 = n
+            for _ in range(count1):
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -114,7 +114,8 @@ def _read_list_groups_request_3_5(data: BytesLike, version: int, pos: int) -> Li
                 raise too_many('ListGroupsRequest.types_filter', version, pos, n, size)
             list2: list[str] = []
             m.types_filter = list2
-            for _ in range(n):
+            count2 = n
+            for _ in range(count2):
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -122,9 +123,9 @@ def _read_list_groups_request_3_5(data: BytesLike, version: int, pos: int) -> Li
                 if not n:
                     raise null_found('ListGroupsRequest.types_filter', version, pos)
                 end = pos + n - 1
-                e1 = buf[pos:end].decode()
+                e2 = buf[pos:end].decode()
                 pos = end
-                list2.append(e1)
+                list2.append(e2)
         else:
             m.types_filter = []
         n = buf[pos]
@@ -144,7 +145,7 @@ def _read_list_groups_request_0_2(data: BytesLike, version: int, pos: int) -> Li
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListGroupsRequest)
+        m = ListGroupsRequest.__new__(ListGroupsRequest)
         m.states_filter = []
         m.types_filter = []
     except (IndexError, LayoutError):
@@ -177,8 +178,8 @@ def _write_list_groups_request_3_5(m: ListGroupsRequest, out: bytearray, version
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.types_filter:
-            text = e1.encode()
+        for e2 in m.types_filter:
+            text = e2.encode()
             n = len(text) + 1
             if n < 128:
                 out.append(n)
@@ -255,7 +256,7 @@ def _read_list_groups_response_3_5(data: BytesLike, version: int, pos: int) -> L
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListGroupsResponse)
+        m = ListGroupsResponse.__new__(ListGroupsResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -267,8 +268,9 @@ def _read_list_groups_response_3_5(data: BytesLike, version: int, pos: int) -> L
             raise too_many('ListGroupsResponse.groups', version, pos, n, size)
         list1: list[ListedGroup] = []
         m.groups = list1
-        for _ in range(n):
-            e1 = new(ListedGroup)
+        count1 = n
+        for _ in range(count1):
+            e1 = ListedGroup.__new__(ListedGroup)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -333,7 +335,7 @@ def _read_list_groups_response_0_2(data: BytesLike, version: int, pos: int) -> L
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListGroupsResponse)
+        m = ListGroupsResponse.__new__(ListGroupsResponse)
         if version >= 1:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4
@@ -347,8 +349,9 @@ def _read_list_groups_response_0_2(data: BytesLike, version: int, pos: int) -> L
             raise too_many('ListGroupsResponse.groups', version, pos, n, size)
         list1: list[ListedGroup] = []
         m.groups = list1
-        for _ in range(n):
-            e1 = new(ListedGroup)
+        count1 = n
+        for _ in range(count1):
+            e1 = ListedGroup.__new__(ListedGroup)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:

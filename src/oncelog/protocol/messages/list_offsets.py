@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
@@ -126,7 +125,7 @@ def _read_list_offsets_request_6_11(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListOffsetsRequest)
+        m = ListOffsetsRequest.__new__(ListOffsetsRequest)
         m.replica_id, m.isolation_level, n = _u_ibB(buf, pos)
         pos += 6
         if n > 127:
@@ -138,8 +137,9 @@ def _read_list_offsets_request_6_11(data: BytesLike, version: int, pos: int) -> 
             raise too_many('ListOffsetsRequest.topics', version, pos, n, size)
         list1: list[ListOffsetsTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(ListOffsetsTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = ListOffsetsTopic.__new__(ListOffsetsTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -160,8 +160,9 @@ def _read_list_offsets_request_6_11(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('ListOffsetsRequest.topics.partitions', version, pos, n, size)
             list2: list[ListOffsetsPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(ListOffsetsPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = ListOffsetsPartition.__new__(ListOffsetsPartition)
                 e2.partition_index, e2.current_leader_epoch, e2.timestamp, n = _u_iiqB(buf, pos)
                 pos += 17
                 if n:
@@ -194,7 +195,7 @@ def _read_list_offsets_request_1_5(data: BytesLike, version: int, pos: int) -> L
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListOffsetsRequest)
+        m = ListOffsetsRequest.__new__(ListOffsetsRequest)
         m.replica_id, = _u_i(buf, pos)
         pos += 4
         if version >= 2:
@@ -210,8 +211,9 @@ def _read_list_offsets_request_1_5(data: BytesLike, version: int, pos: int) -> L
             raise too_many('ListOffsetsRequest.topics', version, pos, n, size)
         list1: list[ListOffsetsTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(ListOffsetsTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = ListOffsetsTopic.__new__(ListOffsetsTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -227,8 +229,9 @@ def _read_list_offsets_request_1_5(data: BytesLike, version: int, pos: int) -> L
                 raise too_many('ListOffsetsRequest.topics.partitions', version, pos, n, size)
             list2: list[ListOffsetsPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(ListOffsetsPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = ListOffsetsPartition.__new__(ListOffsetsPartition)
                 e2.partition_index, = _u_i(buf, pos)
                 pos += 4
                 if version >= 4:
@@ -374,7 +377,7 @@ def _read_list_offsets_response_6_11(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListOffsetsResponse)
+        m = ListOffsetsResponse.__new__(ListOffsetsResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -386,8 +389,9 @@ def _read_list_offsets_response_6_11(data: BytesLike, version: int, pos: int) ->
             raise too_many('ListOffsetsResponse.topics', version, pos, n, size)
         list1: list[ListOffsetsTopicResponse] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(ListOffsetsTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = ListOffsetsTopicResponse.__new__(ListOffsetsTopicResponse)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -408,8 +412,9 @@ def _read_list_offsets_response_6_11(data: BytesLike, version: int, pos: int) ->
                 raise too_many('ListOffsetsResponse.topics.partitions', version, pos, n, size)
             list2: list[ListOffsetsPartitionResponse] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(ListOffsetsPartitionResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = ListOffsetsPartitionResponse.__new__(ListOffsetsPartitionResponse)
                 e2.partition_index, e2.error_code, e2.timestamp, e2.offset, e2.leader_epoch, n = _u_ihqqiB(buf, pos)
                 pos += 27
                 if n:
@@ -437,7 +442,7 @@ def _read_list_offsets_response_1_5(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListOffsetsResponse)
+        m = ListOffsetsResponse.__new__(ListOffsetsResponse)
         if version >= 2:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4
@@ -451,8 +456,9 @@ def _read_list_offsets_response_1_5(data: BytesLike, version: int, pos: int) -> 
             raise too_many('ListOffsetsResponse.topics', version, pos, n, size)
         list1: list[ListOffsetsTopicResponse] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(ListOffsetsTopicResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = ListOffsetsTopicResponse.__new__(ListOffsetsTopicResponse)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -468,8 +474,9 @@ def _read_list_offsets_response_1_5(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('ListOffsetsResponse.topics.partitions', version, pos, n, size)
             list2: list[ListOffsetsPartitionResponse] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(ListOffsetsPartitionResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = ListOffsetsPartitionResponse.__new__(ListOffsetsPartitionResponse)
                 e2.partition_index, e2.error_code, e2.timestamp, e2.offset = _u_ihqq(buf, pos)
                 pos += 22
                 if version >= 4:

@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
 _u_iB = Layout(">iB").unpack_from
@@ -86,7 +85,7 @@ def _read_list_partition_reassignments_request_0_0(data: BytesLike, version: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListPartitionReassignmentsRequest)
+        m = ListPartitionReassignmentsRequest.__new__(ListPartitionReassignmentsRequest)
         m.timeout_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -99,8 +98,9 @@ def _read_list_partition_reassignments_request_0_0(data: BytesLike, version: int
                 raise too_many('ListPartitionReassignmentsRequest.topics', version, pos, n, size)
             list1: list[ListPartitionReassignmentsTopics] = []
             m.topics = list1
-            for _ in range(n):
-                e1 = new(ListPartitionReassignmentsTopics)
+            count1 = n
+            for _ in range(count1):
+                e1 = ListPartitionReassignmentsTopics.__new__(ListPartitionReassignmentsTopics)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -245,7 +245,7 @@ def _read_list_partition_reassignments_response_0_0(data: BytesLike, version: in
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListPartitionReassignmentsResponse)
+        m = ListPartitionReassignmentsResponse.__new__(ListPartitionReassignmentsResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -267,8 +267,9 @@ def _read_list_partition_reassignments_response_0_0(data: BytesLike, version: in
             raise too_many('ListPartitionReassignmentsResponse.topics', version, pos, n, size)
         list1: list[OngoingTopicReassignment] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OngoingTopicReassignment)
+        count1 = n
+        for _ in range(count1):
+            e1 = OngoingTopicReassignment.__new__(OngoingTopicReassignment)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -289,8 +290,9 @@ def _read_list_partition_reassignments_response_0_0(data: BytesLike, version: in
                 raise too_many('ListPartitionReassignmentsResponse.topics.partitions', version, pos, n, size)
             list2: list[OngoingPartitionReassignment] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OngoingPartitionReassignment)
+            count2 = n
+            for _ in range(count2):
+                e2 = OngoingPartitionReassignment.__new__(OngoingPartitionReassignment)
                 e2.partition_index, n = _u_iB(buf, pos)
                 pos += 5
                 if n > 127:

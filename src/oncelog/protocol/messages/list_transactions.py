@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_ih = Layout(">ih").pack
 _p_q = Layout(">q").pack
 _u_ihB = Layout(">ihB").unpack_from
@@ -77,7 +76,7 @@ def _read_list_transactions_request_0_2(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListTransactionsRequest)
+        m = ListTransactionsRequest.__new__(ListTransactionsRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -89,7 +88,8 @@ def _read_list_transactions_request_0_2(data: BytesLike, version: int, pos: int)
             raise too_many('ListTransactionsRequest.state_filters', version, pos, n, size)
         list1: list[str] = []
         m.state_filters = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -237,7 +237,7 @@ def _read_list_transactions_response_0_2(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ListTransactionsResponse)
+        m = ListTransactionsResponse.__new__(ListTransactionsResponse)
         m.throttle_time_ms, m.error_code, n = _u_ihB(buf, pos)
         pos += 7
         if n > 127:
@@ -249,7 +249,8 @@ def _read_list_transactions_response_0_2(data: BytesLike, version: int, pos: int
             raise too_many('ListTransactionsResponse.unknown_state_filters', version, pos, n, size)
         list1: list[str] = []
         m.unknown_state_filters = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -271,8 +272,9 @@ def _read_list_transactions_response_0_2(data: BytesLike, version: int, pos: int
             raise too_many('ListTransactionsResponse.transaction_states', version, pos, n, size)
         list2: list[TransactionState] = []
         m.transaction_states = list2
-        for _ in range(n):
-            e1 = new(TransactionState)
+        count2 = n
+        for _ in range(count2):
+            e2 = TransactionState.__new__(TransactionState)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -280,22 +282,22 @@ def _read_list_transactions_response_0_2(data: BytesLike, version: int, pos: int
             if not n:
                 raise null_found('ListTransactionsResponse.transaction_states.transactional_id', version, pos)
             end = pos + n - 1
-            e1.transactional_id = buf[pos:end].decode()
+            e2.transactional_id = buf[pos:end].decode()
             pos = end
-            e1.producer_id, n = _u_qB(buf, pos)
+            e2.producer_id, n = _u_qB(buf, pos)
             pos += 9
             if n > 127:
                 n, pos = more_string_length(buf, pos, n)
             if not n:
                 raise null_found('ListTransactionsResponse.transaction_states.transaction_state', version, pos)
             end = pos + n - 1
-            e1.transaction_state = buf[pos:end].decode()
+            e2.transaction_state = buf[pos:end].decode()
             pos = end
             n = buf[pos]
             pos += 1
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list2.append(e1)
+            list2.append(e2)
         n = buf[pos]
         pos += 1
         if n:
@@ -329,16 +331,16 @@ def _write_list_transactions_response_0_2(m: ListTransactionsResponse, out: byte
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.transaction_states:
-        text = e1.transactional_id.encode()
+    for e2 in m.transaction_states:
+        text = e2.transactional_id.encode()
         n = len(text) + 1
         if n < 128:
             out.append(n)
         else:
             out += string_length(n)
         out += text
-        text = e1.transaction_state.encode()
-        out += _p_q(e1.producer_id)
+        text = e2.transaction_state.encode()
+        out += _p_q(e2.producer_id)
         n = len(text) + 1
         if n < 128:
             out.append(n)

@@ -32,7 +32,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hh = Layout(">hh").pack
 _p_hii = Layout(">hii").pack
@@ -116,7 +115,7 @@ def _read_metadata_request_9_13(data: BytesLike, version: int, pos: int) -> Meta
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(MetadataRequest)
+        m = MetadataRequest.__new__(MetadataRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -129,8 +128,9 @@ def _read_metadata_request_9_13(data: BytesLike, version: int, pos: int) -> Meta
                 raise too_many('MetadataRequest.topics', version, pos, n, size)
             list1: list[MetadataRequestTopic] = []
             m.topics = list1
-            for _ in range(n):
-                e1 = new(MetadataRequestTopic)
+            count1 = n
+            for _ in range(count1):
+                e1 = MetadataRequestTopic.__new__(MetadataRequestTopic)
                 if version >= 10:
                     e1.topic_id, = _u_u(buf, pos)
                     pos += 16
@@ -177,7 +177,7 @@ def _read_metadata_request_0_8(data: BytesLike, version: int, pos: int) -> Metad
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(MetadataRequest)
+        m = MetadataRequest.__new__(MetadataRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -189,8 +189,9 @@ def _read_metadata_request_0_8(data: BytesLike, version: int, pos: int) -> Metad
                 raise too_many('MetadataRequest.topics', version, pos, n, size)
             list1: list[MetadataRequestTopic] = []
             m.topics = list1
-            for _ in range(n):
-                e1 = new(MetadataRequestTopic)
+            count1 = n
+            for _ in range(count1):
+                e1 = MetadataRequestTopic.__new__(MetadataRequestTopic)
                 e1.topic_id = ZERO_UUID
                 n, = _u_h(buf, pos)
                 pos += 2
@@ -412,7 +413,7 @@ def _read_metadata_response_9_13(data: BytesLike, version: int, pos: int) -> Met
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(MetadataResponse)
+        m = MetadataResponse.__new__(MetadataResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -424,8 +425,9 @@ def _read_metadata_response_9_13(data: BytesLike, version: int, pos: int) -> Met
             raise too_many('MetadataResponse.brokers', version, pos, n, size)
         list1: list[MetadataResponseBroker] = []
         m.brokers = list1
-        for _ in range(n):
-            e1 = new(MetadataResponseBroker)
+        count1 = n
+        for _ in range(count1):
+            e1 = MetadataResponseBroker.__new__(MetadataResponseBroker)
             e1.node_id, n = _u_iB(buf, pos)
             pos += 5
             if n > 127:
@@ -471,26 +473,27 @@ def _read_metadata_response_9_13(data: BytesLike, version: int, pos: int) -> Met
             raise too_many('MetadataResponse.topics', version, pos, n, size)
         list2: list[MetadataResponseTopic] = []
         m.topics = list2
-        for _ in range(n):
-            e1 = new(MetadataResponseTopic)
-            e1.error_code, n = _u_hB(buf, pos)
+        count2 = n
+        for _ in range(count2):
+            e2 = MetadataResponseTopic.__new__(MetadataResponseTopic)
+            e2.error_code, n = _u_hB(buf, pos)
             pos += 3
             if n > 127:
                 n, pos = more_string_length(buf, pos, n)
             if not n:
                 if version < 12:
                     raise null_found('MetadataResponse.topics.name', version, pos)
-                e1.name = None
+                e2.name = None
             else:
                 end = pos + n - 1
-                e1.name = buf[pos:end].decode()
+                e2.name = buf[pos:end].decode()
                 pos = end
             if version >= 10:
-                e1.topic_id, = _u_u(buf, pos)
+                e2.topic_id, = _u_u(buf, pos)
                 pos += 16
             else:
-                e1.topic_id = ZERO_UUID
-            e1.is_internal, n = _u_oB(buf, pos)
+                e2.topic_id = ZERO_UUID
+            e2.is_internal, n = _u_oB(buf, pos)
             pos += 2
             if n > 127:
                 n, pos = more_varint(buf, pos, n)
@@ -500,10 +503,11 @@ def _read_metadata_response_9_13(data: BytesLike, version: int, pos: int) -> Met
             if n * 18 > size - pos:
                 raise too_many('MetadataResponse.topics.partitions', version, pos, n, size)
             list3: list[MetadataResponsePartition] = []
-            e1.partitions = list3
-            for _ in range(n):
-                e2 = new(MetadataResponsePartition)
-                e2.error_code, e2.partition_index, e2.leader_id, e2.leader_epoch, n = _u_hiiiB(buf, pos)
+            e2.partitions = list3
+            count3 = n
+            for _ in range(count3):
+                e3 = MetadataResponsePartition.__new__(MetadataResponsePartition)
+                e3.error_code, e3.partition_index, e3.leader_id, e3.leader_epoch, n = _u_hiiiB(buf, pos)
                 pos += 15
                 if n > 127:
                     n, pos = more_varint(buf, pos, n)
@@ -512,7 +516,7 @@ def _read_metadata_response_9_13(data: BytesLike, version: int, pos: int) -> Met
                 n -= 1
                 if n * 4 > size - pos:
                     raise too_many('MetadataResponse.topics.partitions.replica_nodes', version, pos, n, size)
-                e2.replica_nodes = list(unpack_from(f'>{n}i', buf, pos))
+                e3.replica_nodes = list(unpack_from(f'>{n}i', buf, pos))
                 pos += 4 * n
                 n = buf[pos]
                 pos += 1
@@ -523,7 +527,7 @@ def _read_metadata_response_9_13(data: BytesLike, version: int, pos: int) -> Met
                 n -= 1
                 if n * 4 > size - pos:
                     raise too_many('MetadataResponse.topics.partitions.isr_nodes', version, pos, n, size)
-                e2.isr_nodes = list(unpack_from(f'>{n}i', buf, pos))
+                e3.isr_nodes = list(unpack_from(f'>{n}i', buf, pos))
                 pos += 4 * n
                 n = buf[pos]
                 pos += 1
@@ -534,18 +538,18 @@ def _read_metadata_response_9_13(data: BytesLike, version: int, pos: int) -> Met
                 n -= 1
                 if n * 4 > size - pos:
                     raise too_many('MetadataResponse.topics.partitions.offline_replicas', version, pos, n, size)
-                e2.offline_replicas = list(unpack_from(f'>{n}i', buf, pos))
+                e3.offline_replicas = list(unpack_from(f'>{n}i', buf, pos))
                 pos += 4 * n
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list3.append(e2)
-            e1.topic_authorized_operations, n = _u_iB(buf, pos)
+                list3.append(e3)
+            e2.topic_authorized_operations, n = _u_iB(buf, pos)
             pos += 5
             if n:
                 pos = skip_tags(buf, pos, size, n)
-            list2.append(e1)
+            list2.append(e2)
         if version <= 10:
             m.cluster_authorized_operations, = _u_i(buf, pos)
             pos += 4
@@ -573,7 +577,7 @@ def _read_metadata_response_0_8(data: BytesLike, version: int, pos: int) -> Meta
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(MetadataResponse)
+        m = MetadataResponse.__new__(MetadataResponse)
         if version >= 3:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4
@@ -587,8 +591,9 @@ def _read_metadata_response_0_8(data: BytesLike, version: int, pos: int) -> Meta
             raise too_many('MetadataResponse.brokers', version, pos, n, size)
         list1: list[MetadataResponseBroker] = []
         m.brokers = list1
-        for _ in range(n):
-            e1 = new(MetadataResponseBroker)
+        count1 = n
+        for _ in range(count1):
+            e1 = MetadataResponseBroker.__new__(MetadataResponseBroker)
             e1.node_id, n = _u_ih(buf, pos)
             pos += 6
             if n < 0:
@@ -634,21 +639,22 @@ def _read_metadata_response_0_8(data: BytesLike, version: int, pos: int) -> Meta
             raise too_many('MetadataResponse.topics', version, pos, n, size)
         list2: list[MetadataResponseTopic] = []
         m.topics = list2
-        for _ in range(n):
-            e1 = new(MetadataResponseTopic)
-            e1.error_code, n = _u_hh(buf, pos)
+        count2 = n
+        for _ in range(count2):
+            e2 = MetadataResponseTopic.__new__(MetadataResponseTopic)
+            e2.error_code, n = _u_hh(buf, pos)
             pos += 4
             if n < 0:
                 raise null_found('MetadataResponse.topics.name', version, pos)
             end = pos + n
-            e1.name = buf[pos:end].decode()
+            e2.name = buf[pos:end].decode()
             pos = end
-            e1.topic_id = ZERO_UUID
+            e2.topic_id = ZERO_UUID
             if version >= 1:
-                e1.is_internal, = _u_o(buf, pos)
+                e2.is_internal, = _u_o(buf, pos)
                 pos += 1
             else:
-                e1.is_internal = False
+                e2.is_internal = False
             n, = _u_i(buf, pos)
             pos += 4
             if n < 0:
@@ -656,23 +662,24 @@ def _read_metadata_response_0_8(data: BytesLike, version: int, pos: int) -> Meta
             if n * 18 > size - pos:
                 raise too_many('MetadataResponse.topics.partitions', version, pos, n, size)
             list3: list[MetadataResponsePartition] = []
-            e1.partitions = list3
-            for _ in range(n):
-                e2 = new(MetadataResponsePartition)
-                e2.error_code, e2.partition_index, e2.leader_id = _u_hii(buf, pos)
+            e2.partitions = list3
+            count3 = n
+            for _ in range(count3):
+                e3 = MetadataResponsePartition.__new__(MetadataResponsePartition)
+                e3.error_code, e3.partition_index, e3.leader_id = _u_hii(buf, pos)
                 pos += 10
                 if version >= 7:
-                    e2.leader_epoch, = _u_i(buf, pos)
+                    e3.leader_epoch, = _u_i(buf, pos)
                     pos += 4
                 else:
-                    e2.leader_epoch = -1
+                    e3.leader_epoch = -1
                 n, = _u_i(buf, pos)
                 pos += 4
                 if n < 0:
                     raise null_found('MetadataResponse.topics.partitions.replica_nodes', version, pos)
                 if n * 4 > size - pos:
                     raise too_many('MetadataResponse.topics.partitions.replica_nodes', version, pos, n, size)
-                e2.replica_nodes = list(unpack_from(f'>{n}i', buf, pos))
+                e3.replica_nodes = list(unpack_from(f'>{n}i', buf, pos))
                 pos += 4 * n
                 n, = _u_i(buf, pos)
                 pos += 4
@@ -680,7 +687,7 @@ def _read_metadata_response_0_8(data: BytesLike, version: int, pos: int) -> Meta
                     raise null_found('MetadataResponse.topics.partitions.isr_nodes', version, pos)
                 if n * 4 > size - pos:
                     raise too_many('MetadataResponse.topics.partitions.isr_nodes', version, pos, n, size)
-                e2.isr_nodes = list(unpack_from(f'>{n}i', buf, pos))
+                e3.isr_nodes = list(unpack_from(f'>{n}i', buf, pos))
                 pos += 4 * n
                 if version >= 5:
                     n, = _u_i(buf, pos)
@@ -689,17 +696,17 @@ def _read_metadata_response_0_8(data: BytesLike, version: int, pos: int) -> Meta
                         raise null_found('MetadataResponse.topics.partitions.offline_replicas', version, pos)
                     if n * 4 > size - pos:
                         raise too_many('MetadataResponse.topics.partitions.offline_replicas', version, pos, n, size)
-                    e2.offline_replicas = list(unpack_from(f'>{n}i', buf, pos))
+                    e3.offline_replicas = list(unpack_from(f'>{n}i', buf, pos))
                     pos += 4 * n
                 else:
-                    e2.offline_replicas = []
-                list3.append(e2)
+                    e3.offline_replicas = []
+                list3.append(e3)
             if version >= 8:
-                e1.topic_authorized_operations, = _u_i(buf, pos)
+                e2.topic_authorized_operations, = _u_i(buf, pos)
                 pos += 4
             else:
-                e1.topic_authorized_operations = -2147483648
-            list2.append(e1)
+                e2.topic_authorized_operations = -2147483648
+            list2.append(e2)
         if version >= 8:
             m.cluster_authorized_operations, = _u_i(buf, pos)
             pos += 4
@@ -759,14 +766,14 @@ def _write_metadata_response_9_13(m: MetadataResponse, out: bytearray, version: 
         out.append(n)
     else:
         out += varint(n)
-    for e1 in m.topics:
-        out += _p_h(e1.error_code)
-        if e1.name is None:
+    for e2 in m.topics:
+        out += _p_h(e2.error_code)
+        if e2.name is None:
             if version < 12:
                 raise null_given('MetadataResponse.topics.name', version)
             out.append(0)
         else:
-            text = e1.name.encode()
+            text = e2.name.encode()
             n = len(text) + 1
             if n < 128:
                 out.append(n)
@@ -774,37 +781,37 @@ def _write_metadata_response_9_13(m: MetadataResponse, out: bytearray, version: 
                 out += string_length(n)
             out += text
         if version >= 10:
-            if len(e1.topic_id) != 16:
-                raise not_uuid('MetadataResponse.topics.topic_id', e1.topic_id)
-            out += _p_u(e1.topic_id)
-        out += _p_o(e1.is_internal)
-        n = len(e1.partitions) + 1
+            if len(e2.topic_id) != 16:
+                raise not_uuid('MetadataResponse.topics.topic_id', e2.topic_id)
+            out += _p_u(e2.topic_id)
+        out += _p_o(e2.is_internal)
+        n = len(e2.partitions) + 1
         if n < 128:
             out.append(n)
         else:
             out += varint(n)
-        for e2 in e1.partitions:
-            out += _p_hiii(e2.error_code, e2.partition_index, e2.leader_id, e2.leader_epoch)
-            n = len(e2.replica_nodes) + 1
+        for e3 in e2.partitions:
+            out += _p_hiii(e3.error_code, e3.partition_index, e3.leader_id, e3.leader_epoch)
+            n = len(e3.replica_nodes) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += varint(n)
-            out += pack(f'>{len(e2.replica_nodes)}i', *e2.replica_nodes)
-            n = len(e2.isr_nodes) + 1
+            out += pack(f'>{len(e3.replica_nodes)}i', *e3.replica_nodes)
+            n = len(e3.isr_nodes) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += varint(n)
-            out += pack(f'>{len(e2.isr_nodes)}i', *e2.isr_nodes)
-            n = len(e2.offline_replicas) + 1
+            out += pack(f'>{len(e3.isr_nodes)}i', *e3.isr_nodes)
+            n = len(e3.offline_replicas) + 1
             if n < 128:
                 out.append(n)
             else:
                 out += varint(n)
-            out += pack(f'>{len(e2.offline_replicas)}i', *e2.offline_replicas)
+            out += pack(f'>{len(e3.offline_replicas)}i', *e3.offline_replicas)
             out.append(0)
-        out += _p_ix(e1.topic_authorized_operations)
+        out += _p_ix(e2.topic_authorized_operations)
     if version <= 10:
         out += _p_i(m.cluster_authorized_operations)
     if version >= 13:
@@ -838,27 +845,27 @@ def _write_metadata_response_0_8(m: MetadataResponse, out: bytearray, version: i
     if version >= 1:
         out += _p_i(m.controller_id)
     out += _p_i(len(m.topics))
-    for e1 in m.topics:
-        if e1.name is None:
+    for e2 in m.topics:
+        if e2.name is None:
             raise null_given('MetadataResponse.topics.name', version)
-        text = e1.name.encode()
-        out += _p_hh(e1.error_code, len(text))
+        text = e2.name.encode()
+        out += _p_hh(e2.error_code, len(text))
         out += text
         if version >= 1:
-            out += _p_o(e1.is_internal)
-        out += _p_i(len(e1.partitions))
-        for e2 in e1.partitions:
-            out += _p_hii(e2.error_code, e2.partition_index, e2.leader_id)
+            out += _p_o(e2.is_internal)
+        out += _p_i(len(e2.partitions))
+        for e3 in e2.partitions:
+            out += _p_hii(e3.error_code, e3.partition_index, e3.leader_id)
             if version >= 7:
-                out += _p_i(e2.leader_epoch)
-            out += _p_i(len(e2.replica_nodes))
-            out += pack(f'>{len(e2.replica_nodes)}i', *e2.replica_nodes)
-            out += _p_i(len(e2.isr_nodes))
-            out += pack(f'>{len(e2.isr_nodes)}i', *e2.isr_nodes)
+                out += _p_i(e3.leader_epoch)
+            out += _p_i(len(e3.replica_nodes))
+            out += pack(f'>{len(e3.replica_nodes)}i', *e3.replica_nodes)
+            out += _p_i(len(e3.isr_nodes))
+            out += pack(f'>{len(e3.isr_nodes)}i', *e3.isr_nodes)
             if version >= 5:
-                out += _p_i(len(e2.offline_replicas))
-                out += pack(f'>{len(e2.offline_replicas)}i', *e2.offline_replicas)
+                out += _p_i(len(e3.offline_replicas))
+                out += pack(f'>{len(e3.offline_replicas)}i', *e3.offline_replicas)
         if version >= 8:
-            out += _p_i(e1.topic_authorized_operations)
+            out += _p_i(e2.topic_authorized_operations)
     if version >= 8:
         out += _p_i(m.cluster_authorized_operations)

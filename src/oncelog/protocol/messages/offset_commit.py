@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -140,7 +139,7 @@ def _read_offset_commit_request_8_10(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetCommitRequest)
+        m = OffsetCommitRequest.__new__(OffsetCommitRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -181,8 +180,9 @@ def _read_offset_commit_request_8_10(data: BytesLike, version: int, pos: int) ->
             raise too_many('OffsetCommitRequest.topics', version, pos, n, size)
         list1: list[OffsetCommitRequestTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetCommitRequestTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetCommitRequestTopic.__new__(OffsetCommitRequestTopic)
             if version <= 9:
                 n = buf[pos]
                 pos += 1
@@ -211,8 +211,9 @@ def _read_offset_commit_request_8_10(data: BytesLike, version: int, pos: int) ->
                 raise too_many('OffsetCommitRequest.topics.partitions', version, pos, n, size)
             list2: list[OffsetCommitRequestPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetCommitRequestPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetCommitRequestPartition.__new__(OffsetCommitRequestPartition)
                 e2.partition_index, e2.committed_offset, e2.committed_leader_epoch, n = _u_iqiB(buf, pos)
                 pos += 17
                 if n > 127:
@@ -250,7 +251,7 @@ def _read_offset_commit_request_2_7(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetCommitRequest)
+        m = OffsetCommitRequest.__new__(OffsetCommitRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -289,8 +290,9 @@ def _read_offset_commit_request_2_7(data: BytesLike, version: int, pos: int) -> 
             raise too_many('OffsetCommitRequest.topics', version, pos, n, size)
         list1: list[OffsetCommitRequestTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetCommitRequestTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetCommitRequestTopic.__new__(OffsetCommitRequestTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -307,8 +309,9 @@ def _read_offset_commit_request_2_7(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('OffsetCommitRequest.topics.partitions', version, pos, n, size)
             list2: list[OffsetCommitRequestPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetCommitRequestPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetCommitRequestPartition.__new__(OffsetCommitRequestPartition)
                 e2.partition_index, e2.committed_offset = _u_iq(buf, pos)
                 pos += 12
                 if version >= 6:
@@ -508,7 +511,7 @@ def _read_offset_commit_response_8_10(data: BytesLike, version: int, pos: int) -
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetCommitResponse)
+        m = OffsetCommitResponse.__new__(OffsetCommitResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -520,8 +523,9 @@ def _read_offset_commit_response_8_10(data: BytesLike, version: int, pos: int) -
             raise too_many('OffsetCommitResponse.topics', version, pos, n, size)
         list1: list[OffsetCommitResponseTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetCommitResponseTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetCommitResponseTopic.__new__(OffsetCommitResponseTopic)
             if version <= 9:
                 n = buf[pos]
                 pos += 1
@@ -550,8 +554,9 @@ def _read_offset_commit_response_8_10(data: BytesLike, version: int, pos: int) -
                 raise too_many('OffsetCommitResponse.topics.partitions', version, pos, n, size)
             list2: list[OffsetCommitResponsePartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetCommitResponsePartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetCommitResponsePartition.__new__(OffsetCommitResponsePartition)
                 e2.partition_index, e2.error_code, n = _u_ihB(buf, pos)
                 pos += 7
                 if n:
@@ -579,7 +584,7 @@ def _read_offset_commit_response_2_7(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetCommitResponse)
+        m = OffsetCommitResponse.__new__(OffsetCommitResponse)
         if version >= 3:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4
@@ -593,8 +598,9 @@ def _read_offset_commit_response_2_7(data: BytesLike, version: int, pos: int) ->
             raise too_many('OffsetCommitResponse.topics', version, pos, n, size)
         list1: list[OffsetCommitResponseTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetCommitResponseTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetCommitResponseTopic.__new__(OffsetCommitResponseTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -611,8 +617,9 @@ def _read_offset_commit_response_2_7(data: BytesLike, version: int, pos: int) ->
                 raise too_many('OffsetCommitResponse.topics.partitions', version, pos, n, size)
             list2: list[OffsetCommitResponsePartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetCommitResponsePartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetCommitResponsePartition.__new__(OffsetCommitResponsePartition)
                 e2.partition_index, e2.error_code = _u_ih(buf, pos)
                 pos += 6
                 list2.append(e2)

@@ -22,7 +22,6 @@ from oncelog.protocol.primitives import (
     unwritable,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hii = Layout(">hii").pack
 _p_i = Layout(">i").pack
@@ -96,7 +95,7 @@ def _read_offset_delete_request_0_0(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetDeleteRequest)
+        m = OffsetDeleteRequest.__new__(OffsetDeleteRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -112,8 +111,9 @@ def _read_offset_delete_request_0_0(data: BytesLike, version: int, pos: int) -> 
             raise too_many('OffsetDeleteRequest.topics', version, pos, n, size)
         list1: list[OffsetDeleteRequestTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetDeleteRequestTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetDeleteRequestTopic.__new__(OffsetDeleteRequestTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -129,8 +129,9 @@ def _read_offset_delete_request_0_0(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('OffsetDeleteRequest.topics.partitions', version, pos, n, size)
             list2: list[OffsetDeleteRequestPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetDeleteRequestPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetDeleteRequestPartition.__new__(OffsetDeleteRequestPartition)
                 e2.partition_index, = _u_i(buf, pos)
                 pos += 4
                 list2.append(e2)
@@ -227,7 +228,7 @@ def _read_offset_delete_response_0_0(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetDeleteResponse)
+        m = OffsetDeleteResponse.__new__(OffsetDeleteResponse)
         m.error_code, m.throttle_time_ms, n = _u_hii(buf, pos)
         pos += 10
         if n < 0:
@@ -236,8 +237,9 @@ def _read_offset_delete_response_0_0(data: BytesLike, version: int, pos: int) ->
             raise too_many('OffsetDeleteResponse.topics', version, pos, n, size)
         list1: list[OffsetDeleteResponseTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetDeleteResponseTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetDeleteResponseTopic.__new__(OffsetDeleteResponseTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -253,8 +255,9 @@ def _read_offset_delete_response_0_0(data: BytesLike, version: int, pos: int) ->
                 raise too_many('OffsetDeleteResponse.topics.partitions', version, pos, n, size)
             list2: list[OffsetDeleteResponsePartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetDeleteResponsePartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetDeleteResponsePartition.__new__(OffsetDeleteResponsePartition)
                 e2.partition_index, e2.error_code = _u_ih(buf, pos)
                 pos += 6
                 list2.append(e2)

@@ -32,7 +32,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_iq = Layout(">iq").pack
@@ -148,7 +147,7 @@ def _read_offset_fetch_request_6_10(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetFetchRequest)
+        m = OffsetFetchRequest.__new__(OffsetFetchRequest)
         if version <= 7:
             n = buf[pos]
             pos += 1
@@ -174,8 +173,9 @@ def _read_offset_fetch_request_6_10(data: BytesLike, version: int, pos: int) -> 
                     raise too_many('OffsetFetchRequest.topics', version, pos, n, size)
                 list1: list[OffsetFetchRequestTopic] = []
                 m.topics = list1
-                for _ in range(n):
-                    e1 = new(OffsetFetchRequestTopic)
+                count1 = n
+                for _ in range(count1):
+                    e1 = OffsetFetchRequestTopic.__new__(OffsetFetchRequestTopic)
                     if version <= 7:
                         n = buf[pos]
                         pos += 1
@@ -221,8 +221,9 @@ def _read_offset_fetch_request_6_10(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('OffsetFetchRequest.groups', version, pos, n, size)
             list2: list[OffsetFetchRequestGroup] = []
             m.groups = list2
-            for _ in range(n):
-                e1 = new(OffsetFetchRequestGroup)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetFetchRequestGroup.__new__(OffsetFetchRequestGroup)
                 if version >= 8:
                     n = buf[pos]
                     pos += 1
@@ -231,43 +232,44 @@ def _read_offset_fetch_request_6_10(data: BytesLike, version: int, pos: int) -> 
                     if not n:
                         raise null_found('OffsetFetchRequest.groups.group_id', version, pos)
                     end = pos + n - 1
-                    e1.group_id = buf[pos:end].decode()
+                    e2.group_id = buf[pos:end].decode()
                     pos = end
                 else:
-                    e1.group_id = ""
+                    e2.group_id = ""
                 if version >= 9:
                     n = buf[pos]
                     pos += 1
                     if n > 127:
                         n, pos = more_string_length(buf, pos, n)
                     if not n:
-                        e1.member_id = None
+                        e2.member_id = None
                     else:
                         end = pos + n - 1
-                        e1.member_id = buf[pos:end].decode()
+                        e2.member_id = buf[pos:end].decode()
                         pos = end
                 else:
-                    e1.member_id = None
+                    e2.member_id = None
                 if version >= 9:
-                    e1.member_epoch, = _u_i(buf, pos)
+                    e2.member_epoch, = _u_i(buf, pos)
                     pos += 4
                 else:
-                    e1.member_epoch = -1
+                    e2.member_epoch = -1
                 if version >= 8:
                     n = buf[pos]
                     pos += 1
                     if n > 127:
                         n, pos = more_varint(buf, pos, n)
                     if not n:
-                        e1.topics = None
+                        e2.topics = None
                     else:
                         n -= 1
                         if n * 3 > size - pos:
                             raise too_many('OffsetFetchRequest.groups.topics', version, pos, n, size)
                         list3: list[OffsetFetchRequestTopics] = []
-                        e1.topics = list3
-                        for _ in range(n):
-                            e2 = new(OffsetFetchRequestTopics)
+                        e2.topics = list3
+                        count3 = n
+                        for _ in range(count3):
+                            e3 = OffsetFetchRequestTopics.__new__(OffsetFetchRequestTopics)
                             if 8 <= version <= 9:
                                 n = buf[pos]
                                 pos += 1
@@ -276,15 +278,15 @@ def _read_offset_fetch_request_6_10(data: BytesLike, version: int, pos: int) -> 
                                 if not n:
                                     raise null_found('OffsetFetchRequest.groups.topics.name', version, pos)
                                 end = pos + n - 1
-                                e2.name = buf[pos:end].decode()
+                                e3.name = buf[pos:end].decode()
                                 pos = end
                             else:
-                                e2.name = ""
+                                e3.name = ""
                             if version >= 10:
-                                e2.topic_id, = _u_u(buf, pos)
+                                e3.topic_id, = _u_u(buf, pos)
                                 pos += 16
                             else:
-                                e2.topic_id = ZERO_UUID
+                                e3.topic_id = ZERO_UUID
                             if version >= 8:
                                 n = buf[pos]
                                 pos += 1
@@ -295,22 +297,22 @@ def _read_offset_fetch_request_6_10(data: BytesLike, version: int, pos: int) -> 
                                 n -= 1
                                 if n * 4 > size - pos:
                                     raise too_many('OffsetFetchRequest.groups.topics.partition_indexes', version, pos, n, size)
-                                e2.partition_indexes = list(unpack_from(f'>{n}i', buf, pos))
+                                e3.partition_indexes = list(unpack_from(f'>{n}i', buf, pos))
                                 pos += 4 * n
                             else:
-                                e2.partition_indexes = []
+                                e3.partition_indexes = []
                             n = buf[pos]
                             pos += 1
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            list3.append(e2)
+                            list3.append(e3)
                 else:
-                    e1.topics = []
+                    e2.topics = []
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list2.append(e1)
+                list2.append(e2)
         else:
             m.groups = []
         if version >= 7:
@@ -335,7 +337,7 @@ def _read_offset_fetch_request_1_5(data: BytesLike, version: int, pos: int) -> O
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetFetchRequest)
+        m = OffsetFetchRequest.__new__(OffsetFetchRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -354,8 +356,9 @@ def _read_offset_fetch_request_1_5(data: BytesLike, version: int, pos: int) -> O
                 raise too_many('OffsetFetchRequest.topics', version, pos, n, size)
             list1: list[OffsetFetchRequestTopic] = []
             m.topics = list1
-            for _ in range(n):
-                e1 = new(OffsetFetchRequestTopic)
+            count1 = n
+            for _ in range(count1):
+                e1 = OffsetFetchRequestTopic.__new__(OffsetFetchRequestTopic)
                 n, = _u_h(buf, pos)
                 pos += 2
                 if n < 0:
@@ -424,9 +427,9 @@ def _write_offset_fetch_request_6_10(m: OffsetFetchRequest, out: bytearray, vers
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.groups:
+        for e2 in m.groups:
             if version >= 8:
-                text = e1.group_id.encode()
+                text = e2.group_id.encode()
                 n = len(text) + 1
                 if n < 128:
                     out.append(n)
@@ -434,10 +437,10 @@ def _write_offset_fetch_request_6_10(m: OffsetFetchRequest, out: bytearray, vers
                     out += string_length(n)
                 out += text
             if version >= 9:
-                if e1.member_id is None:
+                if e2.member_id is None:
                     out.append(0)
                 else:
-                    text = e1.member_id.encode()
+                    text = e2.member_id.encode()
                     n = len(text) + 1
                     if n < 128:
                         out.append(n)
@@ -445,19 +448,19 @@ def _write_offset_fetch_request_6_10(m: OffsetFetchRequest, out: bytearray, vers
                         out += string_length(n)
                     out += text
             if version >= 9:
-                out += _p_i(e1.member_epoch)
+                out += _p_i(e2.member_epoch)
             if version >= 8:
-                if e1.topics is None:
+                if e2.topics is None:
                     out.append(0)
                 else:
-                    n = len(e1.topics) + 1
+                    n = len(e2.topics) + 1
                     if n < 128:
                         out.append(n)
                     else:
                         out += varint(n)
-                    for e2 in e1.topics:
+                    for e3 in e2.topics:
                         if 8 <= version <= 9:
-                            text = e2.name.encode()
+                            text = e3.name.encode()
                             n = len(text) + 1
                             if n < 128:
                                 out.append(n)
@@ -465,16 +468,16 @@ def _write_offset_fetch_request_6_10(m: OffsetFetchRequest, out: bytearray, vers
                                 out += string_length(n)
                             out += text
                         if version >= 10:
-                            if len(e2.topic_id) != 16:
-                                raise not_uuid('OffsetFetchRequest.groups.topics.topic_id', e2.topic_id)
-                            out += _p_u(e2.topic_id)
+                            if len(e3.topic_id) != 16:
+                                raise not_uuid('OffsetFetchRequest.groups.topics.topic_id', e3.topic_id)
+                            out += _p_u(e3.topic_id)
                         if version >= 8:
-                            n = len(e2.partition_indexes) + 1
+                            n = len(e3.partition_indexes) + 1
                             if n < 128:
                                 out.append(n)
                             else:
                                 out += varint(n)
-                            out += pack(f'>{len(e2.partition_indexes)}i', *e2.partition_indexes)
+                            out += pack(f'>{len(e3.partition_indexes)}i', *e3.partition_indexes)
                         out.append(0)
             out.append(0)
     if version >= 7:
@@ -648,7 +651,7 @@ def _read_offset_fetch_response_6_10(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetFetchResponse)
+        m = OffsetFetchResponse.__new__(OffsetFetchResponse)
         m.throttle_time_ms, = _u_i(buf, pos)
         pos += 4
         if version <= 7:
@@ -663,8 +666,9 @@ def _read_offset_fetch_response_6_10(data: BytesLike, version: int, pos: int) ->
                 raise too_many('OffsetFetchResponse.topics', version, pos, n, size)
             list1: list[OffsetFetchResponseTopic] = []
             m.topics = list1
-            for _ in range(n):
-                e1 = new(OffsetFetchResponseTopic)
+            count1 = n
+            for _ in range(count1):
+                e1 = OffsetFetchResponseTopic.__new__(OffsetFetchResponseTopic)
                 if version <= 7:
                     n = buf[pos]
                     pos += 1
@@ -689,8 +693,9 @@ def _read_offset_fetch_response_6_10(data: BytesLike, version: int, pos: int) ->
                         raise too_many('OffsetFetchResponse.topics.partitions', version, pos, n, size)
                     list2: list[OffsetFetchResponsePartition] = []
                     e1.partitions = list2
-                    for _ in range(n):
-                        e2 = new(OffsetFetchResponsePartition)
+                    count2 = n
+                    for _ in range(count2):
+                        e2 = OffsetFetchResponsePartition.__new__(OffsetFetchResponsePartition)
                         if version <= 7:
                             e2.partition_index, = _u_i(buf, pos)
                             pos += 4
@@ -755,8 +760,9 @@ def _read_offset_fetch_response_6_10(data: BytesLike, version: int, pos: int) ->
                 raise too_many('OffsetFetchResponse.groups', version, pos, n, size)
             list3: list[OffsetFetchResponseGroup] = []
             m.groups = list3
-            for _ in range(n):
-                e1 = new(OffsetFetchResponseGroup)
+            count3 = n
+            for _ in range(count3):
+                e3 = OffsetFetchResponseGroup.__new__(OffsetFetchResponseGroup)
                 if version >= 8:
                     n = buf[pos]
                     pos += 1
@@ -765,10 +771,10 @@ def _read_offset_fetch_response_6_10(data: BytesLike, version: int, pos: int) ->
                     if not n:
                         raise null_found('OffsetFetchResponse.groups.group_id', version, pos)
                     end = pos + n - 1
-                    e1.group_id = buf[pos:end].decode()
+                    e3.group_id = buf[pos:end].decode()
                     pos = end
                 else:
-                    e1.group_id = ""
+                    e3.group_id = ""
                 if version >= 8:
                     n = buf[pos]
                     pos += 1
@@ -780,9 +786,10 @@ def _read_offset_fetch_response_6_10(data: BytesLike, version: int, pos: int) ->
                     if n * 3 > size - pos:
                         raise too_many('OffsetFetchResponse.groups.topics', version, pos, n, size)
                     list4: list[OffsetFetchResponseTopics] = []
-                    e1.topics = list4
-                    for _ in range(n):
-                        e2 = new(OffsetFetchResponseTopics)
+                    e3.topics = list4
+                    count4 = n
+                    for _ in range(count4):
+                        e4 = OffsetFetchResponseTopics.__new__(OffsetFetchResponseTopics)
                         if 8 <= version <= 9:
                             n = buf[pos]
                             pos += 1
@@ -791,15 +798,15 @@ def _read_offset_fetch_response_6_10(data: BytesLike, version: int, pos: int) ->
                             if not n:
                                 raise null_found('OffsetFetchResponse.groups.topics.name', version, pos)
                             end = pos + n - 1
-                            e2.name = buf[pos:end].decode()
+                            e4.name = buf[pos:end].decode()
                             pos = end
                         else:
-                            e2.name = ""
+                            e4.name = ""
                         if version >= 10:
-                            e2.topic_id, = _u_u(buf, pos)
+                            e4.topic_id, = _u_u(buf, pos)
                             pos += 16
                         else:
-                            e2.topic_id = ZERO_UUID
+                            e4.topic_id = ZERO_UUID
                         if version >= 8:
                             n = buf[pos]
                             pos += 1
@@ -811,66 +818,67 @@ def _read_offset_fetch_response_6_10(data: BytesLike, version: int, pos: int) ->
                             if n * 20 > size - pos:
                                 raise too_many('OffsetFetchResponse.groups.topics.partitions', version, pos, n, size)
                             list5: list[OffsetFetchResponsePartitions] = []
-                            e2.partitions = list5
-                            for _ in range(n):
-                                e3 = new(OffsetFetchResponsePartitions)
+                            e4.partitions = list5
+                            count5 = n
+                            for _ in range(count5):
+                                e5 = OffsetFetchResponsePartitions.__new__(OffsetFetchResponsePartitions)
                                 if version >= 8:
-                                    e3.partition_index, = _u_i(buf, pos)
+                                    e5.partition_index, = _u_i(buf, pos)
                                     pos += 4
                                 else:
-                                    e3.partition_index = 0
+                                    e5.partition_index = 0
                                 if version >= 8:
-                                    e3.committed_offset, = _u_q(buf, pos)
+                                    e5.committed_offset, = _u_q(buf, pos)
                                     pos += 8
                                 else:
-                                    e3.committed_offset = 0
+                                    e5.committed_offset = 0
                                 if version >= 8:
-                                    e3.committed_leader_epoch, = _u_i(buf, pos)
+                                    e5.committed_leader_epoch, = _u_i(buf, pos)
                                     pos += 4
                                 else:
-                                    e3.committed_leader_epoch = -1
+                                    e5.committed_leader_epoch = -1
                                 if version >= 8:
                                     n = buf[pos]
                                     pos += 1
                                     if n > 127:
                                         n, pos = more_string_length(buf, pos, n)
                                     if not n:
-                                        e3.metadata = None
+                                        e5.metadata = None
                                     else:
                                         end = pos + n - 1
-                                        e3.metadata = buf[pos:end].decode()
+                                        e5.metadata = buf[pos:end].decode()
                                         pos = end
                                 else:
-                                    e3.metadata = ""
+                                    e5.metadata = ""
                                 if version >= 8:
-                                    e3.error_code, = _u_h(buf, pos)
+                                    e5.error_code, = _u_h(buf, pos)
                                     pos += 2
                                 else:
-                                    e3.error_code = 0
+                                    e5.error_code = 0
                                 n = buf[pos]
                                 pos += 1
                                 if n:
                                     pos = skip_tags(buf, pos, size, n)
-                                list5.append(e3)
+                                list5.append(e5)
                         else:
-                            e2.partitions = []
+                            e4.partitions = []
                         n = buf[pos]
                         pos += 1
                         if n:
                             pos = skip_tags(buf, pos, size, n)
-                        list4.append(e2)
+                        list4.append(e4)
                 else:
-                    e1.topics = []
+                    e3.topics = []
                 if version >= 8:
-                    e1.error_code, = _u_h(buf, pos)
+                    e3.error_code, = _u_h(buf, pos)
                     pos += 2
                 else:
-                    e1.error_code = 0
+                    e3.error_code = 0
                 n = buf[pos]
                 pos += 1
                 if n:
                     pos = skip_tags(buf, pos, size, n)
-                list3.append(e1)
+                list3.append(e3)
         else:
             m.groups = []
         n = buf[pos]
@@ -890,7 +898,7 @@ def _read_offset_fetch_response_1_5(data: BytesLike, version: int, pos: int) -> 
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetFetchResponse)
+        m = OffsetFetchResponse.__new__(OffsetFetchResponse)
         if version >= 3:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4
@@ -904,8 +912,9 @@ def _read_offset_fetch_response_1_5(data: BytesLike, version: int, pos: int) -> 
             raise too_many('OffsetFetchResponse.topics', version, pos, n, size)
         list1: list[OffsetFetchResponseTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetFetchResponseTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetFetchResponseTopic.__new__(OffsetFetchResponseTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -921,8 +930,9 @@ def _read_offset_fetch_response_1_5(data: BytesLike, version: int, pos: int) -> 
                 raise too_many('OffsetFetchResponse.topics.partitions', version, pos, n, size)
             list2: list[OffsetFetchResponsePartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetFetchResponsePartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetFetchResponsePartition.__new__(OffsetFetchResponsePartition)
                 e2.partition_index, e2.committed_offset = _u_iq(buf, pos)
                 pos += 12
                 if version >= 5:
@@ -1010,9 +1020,9 @@ def _write_offset_fetch_response_6_10(m: OffsetFetchResponse, out: bytearray, ve
             out.append(n)
         else:
             out += varint(n)
-        for e1 in m.groups:
+        for e3 in m.groups:
             if version >= 8:
-                text = e1.group_id.encode()
+                text = e3.group_id.encode()
                 n = len(text) + 1
                 if n < 128:
                     out.append(n)
@@ -1020,14 +1030,14 @@ def _write_offset_fetch_response_6_10(m: OffsetFetchResponse, out: bytearray, ve
                     out += string_length(n)
                 out += text
             if version >= 8:
-                n = len(e1.topics) + 1
+                n = len(e3.topics) + 1
                 if n < 128:
                     out.append(n)
                 else:
                     out += varint(n)
-                for e2 in e1.topics:
+                for e4 in e3.topics:
                     if 8 <= version <= 9:
-                        text = e2.name.encode()
+                        text = e4.name.encode()
                         n = len(text) + 1
                         if n < 128:
                             out.append(n)
@@ -1035,27 +1045,27 @@ def _write_offset_fetch_response_6_10(m: OffsetFetchResponse, out: bytearray, ve
                             out += string_length(n)
                         out += text
                     if version >= 10:
-                        if len(e2.topic_id) != 16:
-                            raise not_uuid('OffsetFetchResponse.groups.topics.topic_id', e2.topic_id)
-                        out += _p_u(e2.topic_id)
+                        if len(e4.topic_id) != 16:
+                            raise not_uuid('OffsetFetchResponse.groups.topics.topic_id', e4.topic_id)
+                        out += _p_u(e4.topic_id)
                     if version >= 8:
-                        n = len(e2.partitions) + 1
+                        n = len(e4.partitions) + 1
                         if n < 128:
                             out.append(n)
                         else:
                             out += varint(n)
-                        for e3 in e2.partitions:
+                        for e5 in e4.partitions:
                             if version >= 8:
-                                out += _p_i(e3.partition_index)
+                                out += _p_i(e5.partition_index)
                             if version >= 8:
-                                out += _p_q(e3.committed_offset)
+                                out += _p_q(e5.committed_offset)
                             if version >= 8:
-                                out += _p_i(e3.committed_leader_epoch)
+                                out += _p_i(e5.committed_leader_epoch)
                             if version >= 8:
-                                if e3.metadata is None:
+                                if e5.metadata is None:
                                     out.append(0)
                                 else:
-                                    text = e3.metadata.encode()
+                                    text = e5.metadata.encode()
                                     n = len(text) + 1
                                     if n < 128:
                                         out.append(n)
@@ -1063,11 +1073,11 @@ def _write_offset_fetch_response_6_10(m: OffsetFetchResponse, out: bytearray, ve
                                         out += string_length(n)
                                     out += text
                             if version >= 8:
-                                out += _p_h(e3.error_code)
+                                out += _p_h(e5.error_code)
                             out.append(0)
                     out.append(0)
             if version >= 8:
-                out += _p_h(e1.error_code)
+                out += _p_h(e3.error_code)
             out.append(0)
     out.append(0)
 

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hiiq = Layout(">hiiq").pack
 _p_hiiqx = Layout(">hiiqx").pack
@@ -118,7 +117,7 @@ def _read_offset_for_leader_epoch_request_4_4(data: BytesLike, version: int, pos
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetForLeaderEpochRequest)
+        m = OffsetForLeaderEpochRequest.__new__(OffsetForLeaderEpochRequest)
         m.replica_id, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -130,8 +129,9 @@ def _read_offset_for_leader_epoch_request_4_4(data: BytesLike, version: int, pos
             raise too_many('OffsetForLeaderEpochRequest.topics', version, pos, n, size)
         list1: list[OffsetForLeaderTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetForLeaderTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetForLeaderTopic.__new__(OffsetForLeaderTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -152,8 +152,9 @@ def _read_offset_for_leader_epoch_request_4_4(data: BytesLike, version: int, pos
                 raise too_many('OffsetForLeaderEpochRequest.topics.partitions', version, pos, n, size)
             list2: list[OffsetForLeaderPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetForLeaderPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetForLeaderPartition.__new__(OffsetForLeaderPartition)
                 e2.partition, e2.current_leader_epoch, e2.leader_epoch, n = _u_iiiB(buf, pos)
                 pos += 13
                 if n:
@@ -181,7 +182,7 @@ def _read_offset_for_leader_epoch_request_2_3(data: BytesLike, version: int, pos
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetForLeaderEpochRequest)
+        m = OffsetForLeaderEpochRequest.__new__(OffsetForLeaderEpochRequest)
         if version >= 3:
             m.replica_id, = _u_i(buf, pos)
             pos += 4
@@ -195,8 +196,9 @@ def _read_offset_for_leader_epoch_request_2_3(data: BytesLike, version: int, pos
             raise too_many('OffsetForLeaderEpochRequest.topics', version, pos, n, size)
         list1: list[OffsetForLeaderTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetForLeaderTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetForLeaderTopic.__new__(OffsetForLeaderTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -212,8 +214,9 @@ def _read_offset_for_leader_epoch_request_2_3(data: BytesLike, version: int, pos
                 raise too_many('OffsetForLeaderEpochRequest.topics.partitions', version, pos, n, size)
             list2: list[OffsetForLeaderPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(OffsetForLeaderPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = OffsetForLeaderPartition.__new__(OffsetForLeaderPartition)
                 e2.partition, e2.current_leader_epoch, e2.leader_epoch = _u_iii(buf, pos)
                 pos += 12
                 list2.append(e2)
@@ -342,7 +345,7 @@ def _read_offset_for_leader_epoch_response_4_4(data: BytesLike, version: int, po
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetForLeaderEpochResponse)
+        m = OffsetForLeaderEpochResponse.__new__(OffsetForLeaderEpochResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -354,8 +357,9 @@ def _read_offset_for_leader_epoch_response_4_4(data: BytesLike, version: int, po
             raise too_many('OffsetForLeaderEpochResponse.topics', version, pos, n, size)
         list1: list[OffsetForLeaderTopicResult] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetForLeaderTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetForLeaderTopicResult.__new__(OffsetForLeaderTopicResult)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -376,8 +380,9 @@ def _read_offset_for_leader_epoch_response_4_4(data: BytesLike, version: int, po
                 raise too_many('OffsetForLeaderEpochResponse.topics.partitions', version, pos, n, size)
             list2: list[EpochEndOffset] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(EpochEndOffset)
+            count2 = n
+            for _ in range(count2):
+                e2 = EpochEndOffset.__new__(EpochEndOffset)
                 e2.error_code, e2.partition, e2.leader_epoch, e2.end_offset, n = _u_hiiqB(buf, pos)
                 pos += 19
                 if n:
@@ -405,7 +410,7 @@ def _read_offset_for_leader_epoch_response_2_3(data: BytesLike, version: int, po
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(OffsetForLeaderEpochResponse)
+        m = OffsetForLeaderEpochResponse.__new__(OffsetForLeaderEpochResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -414,8 +419,9 @@ def _read_offset_for_leader_epoch_response_2_3(data: BytesLike, version: int, po
             raise too_many('OffsetForLeaderEpochResponse.topics', version, pos, n, size)
         list1: list[OffsetForLeaderTopicResult] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(OffsetForLeaderTopicResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = OffsetForLeaderTopicResult.__new__(OffsetForLeaderTopicResult)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -431,8 +437,9 @@ def _read_offset_for_leader_epoch_response_2_3(data: BytesLike, version: int, po
                 raise too_many('OffsetForLeaderEpochResponse.topics.partitions', version, pos, n, size)
             list2: list[EpochEndOffset] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(EpochEndOffset)
+            count2 = n
+            for _ in range(count2):
+                e2 = EpochEndOffset.__new__(EpochEndOffset)
                 e2.error_code, e2.partition, e2.leader_epoch, e2.end_offset = _u_hiiq(buf, pos)
                 pos += 18
                 list2.append(e2)

@@ -34,7 +34,6 @@ from oncelog.protocol.primitives import (
     wrong_tag_size,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hi = Layout(">hi").pack
 _p_hii = Layout(">hii").pack
@@ -154,7 +153,7 @@ def _read_produce_request_13_13(data: BytesLike, version: int, pos: int) -> Prod
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(ProduceRequest)
+        m = ProduceRequest.__new__(ProduceRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -176,8 +175,9 @@ def _read_produce_request_13_13(data: BytesLike, version: int, pos: int) -> Prod
             raise too_many('ProduceRequest.topic_data', version, pos, n, size)
         list1: list[TopicProduceData] = []
         m.topic_data = list1
-        for _ in range(n):
-            e1 = new(TopicProduceData)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceData.__new__(TopicProduceData)
             e1.name = ""
             e1.topic_id, n = _u_uB(buf, pos)
             pos += 17
@@ -190,8 +190,9 @@ def _read_produce_request_13_13(data: BytesLike, version: int, pos: int) -> Prod
                 raise too_many('ProduceRequest.topic_data.partition_data', version, pos, n, size)
             list2: list[PartitionProduceData] = []
             e1.partition_data = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceData.__new__(PartitionProduceData)
                 e2.index, n = _u_iB(buf, pos)
                 pos += 5
                 if n > 127:
@@ -229,7 +230,7 @@ def _read_produce_request_9_12(data: BytesLike, version: int, pos: int) -> Produ
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(ProduceRequest)
+        m = ProduceRequest.__new__(ProduceRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -251,8 +252,9 @@ def _read_produce_request_9_12(data: BytesLike, version: int, pos: int) -> Produ
             raise too_many('ProduceRequest.topic_data', version, pos, n, size)
         list1: list[TopicProduceData] = []
         m.topic_data = list1
-        for _ in range(n):
-            e1 = new(TopicProduceData)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceData.__new__(TopicProduceData)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -274,8 +276,9 @@ def _read_produce_request_9_12(data: BytesLike, version: int, pos: int) -> Produ
                 raise too_many('ProduceRequest.topic_data.partition_data', version, pos, n, size)
             list2: list[PartitionProduceData] = []
             e1.partition_data = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceData.__new__(PartitionProduceData)
                 e2.index, n = _u_iB(buf, pos)
                 pos += 5
                 if n > 127:
@@ -313,7 +316,7 @@ def _read_produce_request_3_8(data: BytesLike, version: int, pos: int) -> Produc
     buf = data if type(data) is memoryview else memoryview(data)
     size = len(buf)
     try:
-        m = new(ProduceRequest)
+        m = ProduceRequest.__new__(ProduceRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -330,8 +333,9 @@ def _read_produce_request_3_8(data: BytesLike, version: int, pos: int) -> Produc
             raise too_many('ProduceRequest.topic_data', version, pos, n, size)
         list1: list[TopicProduceData] = []
         m.topic_data = list1
-        for _ in range(n):
-            e1 = new(TopicProduceData)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceData.__new__(TopicProduceData)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -348,8 +352,9 @@ def _read_produce_request_3_8(data: BytesLike, version: int, pos: int) -> Produc
                 raise too_many('ProduceRequest.topic_data.partition_data', version, pos, n, size)
             list2: list[PartitionProduceData] = []
             e1.partition_data = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceData)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceData.__new__(PartitionProduceData)
                 e2.index, n = _u_ii(buf, pos)
                 pos += 8
                 if n < 0:
@@ -658,7 +663,7 @@ def _read_produce_response_13_13(data: BytesLike, version: int, pos: int) -> Pro
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ProduceResponse)
+        m = ProduceResponse.__new__(ProduceResponse)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -670,8 +675,9 @@ def _read_produce_response_13_13(data: BytesLike, version: int, pos: int) -> Pro
             raise too_many('ProduceResponse.responses', version, pos, n, size)
         list1: list[TopicProduceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(TopicProduceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceResponse.__new__(TopicProduceResponse)
             e1.name = ""
             e1.topic_id, n = _u_uB(buf, pos)
             pos += 17
@@ -684,8 +690,9 @@ def _read_produce_response_13_13(data: BytesLike, version: int, pos: int) -> Pro
                 raise too_many('ProduceResponse.responses.partition_responses', version, pos, n, size)
             list2: list[PartitionProduceResponse] = []
             e1.partition_responses = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceResponse.__new__(PartitionProduceResponse)
                 e2.index, e2.error_code, e2.base_offset, e2.log_append_time_ms, e2.log_start_offset, n = _u_ihqqqB(buf, pos)
                 pos += 31
                 if n > 127:
@@ -697,8 +704,9 @@ def _read_produce_response_13_13(data: BytesLike, version: int, pos: int) -> Pro
                     raise too_many('ProduceResponse.responses.partition_responses.record_errors', version, pos, n, size)
                 list3: list[BatchIndexAndErrorMessage] = []
                 e2.record_errors = list3
-                for _ in range(n):
-                    e3 = new(BatchIndexAndErrorMessage)
+                count3 = n
+                for _ in range(count3):
+                    e3 = BatchIndexAndErrorMessage.__new__(BatchIndexAndErrorMessage)
                     e3.batch_index, n = _u_iB(buf, pos)
                     pos += 5
                     if n > 127:
@@ -728,16 +736,16 @@ def _read_produce_response_13_13(data: BytesLike, version: int, pos: int) -> Pro
                 n = buf[pos]
                 pos += 1
                 if n:
-                    n, pos = count_tags(buf, pos, size, n)
-                    for _ in range(n):
+                    count4, pos = count_tags(buf, pos, size, n)
+                    for _ in range(count4):
                         tag3, pos, stop3 = read_tag(buf, pos, size)
                         if tag3 == 0:
-                            e3 = new(LeaderIdAndEpoch)
-                            e3.leader_id, e3.leader_epoch, n = _u_iiB(buf, pos)
+                            e4 = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
+                            e4.leader_id, e4.leader_epoch, n = _u_iiB(buf, pos)
                             pos += 9
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.current_leader = e3
+                            e2.current_leader = e4
                         else:
                             pos = stop3
                         if pos != stop3:
@@ -752,8 +760,8 @@ def _read_produce_response_13_13(data: BytesLike, version: int, pos: int) -> Pro
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count5, pos = count_tags(buf, pos, size, n)
+            for _ in range(count5):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -767,32 +775,33 @@ def _read_produce_response_13_13(data: BytesLike, version: int, pos: int) -> Pro
                         raise too_many('ProduceResponse.node_endpoints', version, pos, n, size)
                     list4: list[NodeEndpoint] = []
                     m.node_endpoints = list4
-                    for _ in range(n):
-                        e1 = new(NodeEndpoint)
-                        e1.node_id, n = _u_iB(buf, pos)
+                    count6 = n
+                    for _ in range(count6):
+                        e5 = NodeEndpoint.__new__(NodeEndpoint)
+                        e5.node_id, n = _u_iB(buf, pos)
                         pos += 5
                         if n > 127:
                             n, pos = more_string_length(buf, pos, n)
                         if not n:
                             raise null_found('ProduceResponse.node_endpoints.host', version, pos)
                         end = pos + n - 1
-                        e1.host = buf[pos:end].decode()
+                        e5.host = buf[pos:end].decode()
                         pos = end
-                        e1.port, n = _u_iB(buf, pos)
+                        e5.port, n = _u_iB(buf, pos)
                         pos += 5
                         if n > 127:
                             n, pos = more_string_length(buf, pos, n)
                         if not n:
-                            e1.rack = None
+                            e5.rack = None
                         else:
                             end = pos + n - 1
-                            e1.rack = buf[pos:end].decode()
+                            e5.rack = buf[pos:end].decode()
                             pos = end
                         n = buf[pos]
                         pos += 1
                         if n:
                             pos = skip_tags(buf, pos, size, n)
-                        list4.append(e1)
+                        list4.append(e5)
                 else:
                     pos = stop1
                 if pos != stop1:
@@ -810,7 +819,7 @@ def _read_produce_response_10_12(data: BytesLike, version: int, pos: int) -> Pro
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ProduceResponse)
+        m = ProduceResponse.__new__(ProduceResponse)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -822,8 +831,9 @@ def _read_produce_response_10_12(data: BytesLike, version: int, pos: int) -> Pro
             raise too_many('ProduceResponse.responses', version, pos, n, size)
         list1: list[TopicProduceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(TopicProduceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceResponse.__new__(TopicProduceResponse)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -845,8 +855,9 @@ def _read_produce_response_10_12(data: BytesLike, version: int, pos: int) -> Pro
                 raise too_many('ProduceResponse.responses.partition_responses', version, pos, n, size)
             list2: list[PartitionProduceResponse] = []
             e1.partition_responses = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceResponse.__new__(PartitionProduceResponse)
                 e2.index, e2.error_code, e2.base_offset, e2.log_append_time_ms, e2.log_start_offset, n = _u_ihqqqB(buf, pos)
                 pos += 31
                 if n > 127:
@@ -858,8 +869,9 @@ def _read_produce_response_10_12(data: BytesLike, version: int, pos: int) -> Pro
                     raise too_many('ProduceResponse.responses.partition_responses.record_errors', version, pos, n, size)
                 list3: list[BatchIndexAndErrorMessage] = []
                 e2.record_errors = list3
-                for _ in range(n):
-                    e3 = new(BatchIndexAndErrorMessage)
+                count3 = n
+                for _ in range(count3):
+                    e3 = BatchIndexAndErrorMessage.__new__(BatchIndexAndErrorMessage)
                     e3.batch_index, n = _u_iB(buf, pos)
                     pos += 5
                     if n > 127:
@@ -889,16 +901,16 @@ def _read_produce_response_10_12(data: BytesLike, version: int, pos: int) -> Pro
                 n = buf[pos]
                 pos += 1
                 if n:
-                    n, pos = count_tags(buf, pos, size, n)
-                    for _ in range(n):
+                    count4, pos = count_tags(buf, pos, size, n)
+                    for _ in range(count4):
                         tag3, pos, stop3 = read_tag(buf, pos, size)
                         if tag3 == 0:
-                            e3 = new(LeaderIdAndEpoch)
-                            e3.leader_id, e3.leader_epoch, n = _u_iiB(buf, pos)
+                            e4 = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
+                            e4.leader_id, e4.leader_epoch, n = _u_iiB(buf, pos)
                             pos += 9
                             if n:
                                 pos = skip_tags(buf, pos, size, n)
-                            e2.current_leader = e3
+                            e2.current_leader = e4
                         else:
                             pos = stop3
                         if pos != stop3:
@@ -913,8 +925,8 @@ def _read_produce_response_10_12(data: BytesLike, version: int, pos: int) -> Pro
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n:
-            n, pos = count_tags(buf, pos, size, n)
-            for _ in range(n):
+            count5, pos = count_tags(buf, pos, size, n)
+            for _ in range(count5):
                 tag1, pos, stop1 = read_tag(buf, pos, size)
                 if tag1 == 0:
                     n = buf[pos]
@@ -928,32 +940,33 @@ def _read_produce_response_10_12(data: BytesLike, version: int, pos: int) -> Pro
                         raise too_many('ProduceResponse.node_endpoints', version, pos, n, size)
                     list4: list[NodeEndpoint] = []
                     m.node_endpoints = list4
-                    for _ in range(n):
-                        e1 = new(NodeEndpoint)
-                        e1.node_id, n = _u_iB(buf, pos)
+                    count6 = n
+                    for _ in range(count6):
+                        e5 = NodeEndpoint.__new__(NodeEndpoint)
+                        e5.node_id, n = _u_iB(buf, pos)
                         pos += 5
                         if n > 127:
                             n, pos = more_string_length(buf, pos, n)
                         if not n:
                             raise null_found('ProduceResponse.node_endpoints.host', version, pos)
                         end = pos + n - 1
-                        e1.host = buf[pos:end].decode()
+                        e5.host = buf[pos:end].decode()
                         pos = end
-                        e1.port, n = _u_iB(buf, pos)
+                        e5.port, n = _u_iB(buf, pos)
                         pos += 5
                         if n > 127:
                             n, pos = more_string_length(buf, pos, n)
                         if not n:
-                            e1.rack = None
+                            e5.rack = None
                         else:
                             end = pos + n - 1
-                            e1.rack = buf[pos:end].decode()
+                            e5.rack = buf[pos:end].decode()
                             pos = end
                         n = buf[pos]
                         pos += 1
                         if n:
                             pos = skip_tags(buf, pos, size, n)
-                        list4.append(e1)
+                        list4.append(e5)
                 else:
                     pos = stop1
                 if pos != stop1:
@@ -971,7 +984,7 @@ def _read_produce_response_9_9(data: BytesLike, version: int, pos: int) -> Produ
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ProduceResponse)
+        m = ProduceResponse.__new__(ProduceResponse)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -983,8 +996,9 @@ def _read_produce_response_9_9(data: BytesLike, version: int, pos: int) -> Produ
             raise too_many('ProduceResponse.responses', version, pos, n, size)
         list1: list[TopicProduceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(TopicProduceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceResponse.__new__(TopicProduceResponse)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -1006,8 +1020,9 @@ def _read_produce_response_9_9(data: BytesLike, version: int, pos: int) -> Produ
                 raise too_many('ProduceResponse.responses.partition_responses', version, pos, n, size)
             list2: list[PartitionProduceResponse] = []
             e1.partition_responses = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceResponse.__new__(PartitionProduceResponse)
                 e2.index, e2.error_code, e2.base_offset, e2.log_append_time_ms, e2.log_start_offset, n = _u_ihqqqB(buf, pos)
                 pos += 31
                 if n > 127:
@@ -1019,8 +1034,9 @@ def _read_produce_response_9_9(data: BytesLike, version: int, pos: int) -> Produ
                     raise too_many('ProduceResponse.responses.partition_responses.record_errors', version, pos, n, size)
                 list3: list[BatchIndexAndErrorMessage] = []
                 e2.record_errors = list3
-                for _ in range(n):
-                    e3 = new(BatchIndexAndErrorMessage)
+                count3 = n
+                for _ in range(count3):
+                    e3 = BatchIndexAndErrorMessage.__new__(BatchIndexAndErrorMessage)
                     e3.batch_index, n = _u_iB(buf, pos)
                     pos += 5
                     if n > 127:
@@ -1075,7 +1091,7 @@ def _read_produce_response_8_8(data: BytesLike, version: int, pos: int) -> Produ
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ProduceResponse)
+        m = ProduceResponse.__new__(ProduceResponse)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -1084,8 +1100,9 @@ def _read_produce_response_8_8(data: BytesLike, version: int, pos: int) -> Produ
             raise too_many('ProduceResponse.responses', version, pos, n, size)
         list1: list[TopicProduceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(TopicProduceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceResponse.__new__(TopicProduceResponse)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -1102,8 +1119,9 @@ def _read_produce_response_8_8(data: BytesLike, version: int, pos: int) -> Produ
                 raise too_many('ProduceResponse.responses.partition_responses', version, pos, n, size)
             list2: list[PartitionProduceResponse] = []
             e1.partition_responses = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceResponse.__new__(PartitionProduceResponse)
                 e2.index, e2.error_code, e2.base_offset, e2.log_append_time_ms, e2.log_start_offset, n = _u_ihqqqi(buf, pos)
                 pos += 34
                 if n < 0:
@@ -1112,8 +1130,9 @@ def _read_produce_response_8_8(data: BytesLike, version: int, pos: int) -> Produ
                     raise too_many('ProduceResponse.responses.partition_responses.record_errors', version, pos, n, size)
                 list3: list[BatchIndexAndErrorMessage] = []
                 e2.record_errors = list3
-                for _ in range(n):
-                    e3 = new(BatchIndexAndErrorMessage)
+                count3 = n
+                for _ in range(count3):
+                    e3 = BatchIndexAndErrorMessage.__new__(BatchIndexAndErrorMessage)
                     e3.batch_index, n = _u_ih(buf, pos)
                     pos += 6
                     if n < 0:
@@ -1150,7 +1169,7 @@ def _read_produce_response_5_7(data: BytesLike, version: int, pos: int) -> Produ
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ProduceResponse)
+        m = ProduceResponse.__new__(ProduceResponse)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -1159,8 +1178,9 @@ def _read_produce_response_5_7(data: BytesLike, version: int, pos: int) -> Produ
             raise too_many('ProduceResponse.responses', version, pos, n, size)
         list1: list[TopicProduceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(TopicProduceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceResponse.__new__(TopicProduceResponse)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -1177,8 +1197,9 @@ def _read_produce_response_5_7(data: BytesLike, version: int, pos: int) -> Produ
                 raise too_many('ProduceResponse.responses.partition_responses', version, pos, n, size)
             list2: list[PartitionProduceResponse] = []
             e1.partition_responses = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceResponse.__new__(PartitionProduceResponse)
                 e2.record_errors = []
                 e2.error_message = None
                 e2.current_leader = None
@@ -1202,7 +1223,7 @@ def _read_produce_response_3_4(data: BytesLike, version: int, pos: int) -> Produ
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(ProduceResponse)
+        m = ProduceResponse.__new__(ProduceResponse)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -1211,8 +1232,9 @@ def _read_produce_response_3_4(data: BytesLike, version: int, pos: int) -> Produ
             raise too_many('ProduceResponse.responses', version, pos, n, size)
         list1: list[TopicProduceResponse] = []
         m.responses = list1
-        for _ in range(n):
-            e1 = new(TopicProduceResponse)
+        count1 = n
+        for _ in range(count1):
+            e1 = TopicProduceResponse.__new__(TopicProduceResponse)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -1229,8 +1251,9 @@ def _read_produce_response_3_4(data: BytesLike, version: int, pos: int) -> Produ
                 raise too_many('ProduceResponse.responses.partition_responses', version, pos, n, size)
             list2: list[PartitionProduceResponse] = []
             e1.partition_responses = list2
-            for _ in range(n):
-                e2 = new(PartitionProduceResponse)
+            count2 = n
+            for _ in range(count2):
+                e2 = PartitionProduceResponse.__new__(PartitionProduceResponse)
                 e2.log_start_offset = -1
                 e2.record_errors = []
                 e2.error_message = None
@@ -1319,20 +1342,20 @@ def _write_produce_response_13_13(m: ProduceResponse, out: bytearray, version: i
             sub1.append(n)
         else:
             sub1 += varint(n)
-        for e1 in m.node_endpoints:
-            text = e1.host.encode()
-            sub1 += _p_i(e1.node_id)
+        for e4 in m.node_endpoints:
+            text = e4.host.encode()
+            sub1 += _p_i(e4.node_id)
             n = len(text) + 1
             if n < 128:
                 sub1.append(n)
             else:
                 sub1 += string_length(n)
             sub1 += text
-            sub1 += _p_i(e1.port)
-            if e1.rack is None:
+            sub1 += _p_i(e4.port)
+            if e4.rack is None:
                 sub1.append(0)
             else:
-                text = e1.rack.encode()
+                text = e4.rack.encode()
                 n = len(text) + 1
                 if n < 128:
                     sub1.append(n)
@@ -1418,20 +1441,20 @@ def _write_produce_response_10_12(m: ProduceResponse, out: bytearray, version: i
             sub1.append(n)
         else:
             sub1 += varint(n)
-        for e1 in m.node_endpoints:
-            text = e1.host.encode()
-            sub1 += _p_i(e1.node_id)
+        for e4 in m.node_endpoints:
+            text = e4.host.encode()
+            sub1 += _p_i(e4.node_id)
             n = len(text) + 1
             if n < 128:
                 sub1.append(n)
             else:
                 sub1 += string_length(n)
             sub1 += text
-            sub1 += _p_i(e1.port)
-            if e1.rack is None:
+            sub1 += _p_i(e4.port)
+            if e4.rack is None:
                 sub1.append(0)
             else:
-                text = e1.rack.encode()
+                text = e4.rack.encode()
                 n = len(text) + 1
                 if n < 128:
                     sub1.append(n)

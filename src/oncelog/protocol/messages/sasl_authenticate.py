@@ -24,7 +24,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_q = Layout(">q").pack
@@ -71,7 +70,7 @@ def _read_sasl_authenticate_request_2_2(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SaslAuthenticateRequest)
+        m = SaslAuthenticateRequest.__new__(SaslAuthenticateRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -98,7 +97,7 @@ def _read_sasl_authenticate_request_0_1(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SaslAuthenticateRequest)
+        m = SaslAuthenticateRequest.__new__(SaslAuthenticateRequest)
         n, = _u_i(buf, pos)
         pos += 4
         if n < 0:
@@ -174,7 +173,7 @@ def _read_sasl_authenticate_response_2_2(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SaslAuthenticateResponse)
+        m = SaslAuthenticateResponse.__new__(SaslAuthenticateResponse)
         m.error_code, n = _u_hB(buf, pos)
         pos += 3
         if n > 127:
@@ -211,7 +210,7 @@ def _read_sasl_authenticate_response_0_1(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SaslAuthenticateResponse)
+        m = SaslAuthenticateResponse.__new__(SaslAuthenticateResponse)
         m.error_code, n = _u_hh(buf, pos)
         pos += 4
         if n < 0:

@@ -21,7 +21,6 @@ from oncelog.protocol.primitives import (
     unwritable,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hi = Layout(">hi").pack
 _u_h = Layout(">h").unpack_from
@@ -59,7 +58,7 @@ def _read_sasl_handshake_request_0_1(data: BytesLike, version: int, pos: int) ->
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SaslHandshakeRequest)
+        m = SaslHandshakeRequest.__new__(SaslHandshakeRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -116,7 +115,7 @@ def _read_sasl_handshake_response_0_1(data: BytesLike, version: int, pos: int) -
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SaslHandshakeResponse)
+        m = SaslHandshakeResponse.__new__(SaslHandshakeResponse)
         m.error_code, n = _u_hi(buf, pos)
         pos += 6
         if n < 0:
@@ -125,7 +124,8 @@ def _read_sasl_handshake_response_0_1(data: BytesLike, version: int, pos: int) -
             raise too_many('SaslHandshakeResponse.mechanisms', version, pos, n, size)
         list1: list[str] = []
         m.mechanisms = list1
-        for _ in range(n):
+        count1 = n
+        for _ in range(count1):
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:

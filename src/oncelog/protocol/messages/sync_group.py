@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_hi = Layout(">hi").pack
 _p_i = Layout(">i").pack
@@ -108,7 +107,7 @@ def _read_sync_group_request_4_5(data: BytesLike, version: int, pos: int) -> Syn
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SyncGroupRequest)
+        m = SyncGroupRequest.__new__(SyncGroupRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -174,8 +173,9 @@ def _read_sync_group_request_4_5(data: BytesLike, version: int, pos: int) -> Syn
             raise too_many('SyncGroupRequest.assignments', version, pos, n, size)
         list1: list[SyncGroupRequestAssignment] = []
         m.assignments = list1
-        for _ in range(n):
-            e1 = new(SyncGroupRequestAssignment)
+        count1 = n
+        for _ in range(count1):
+            e1 = SyncGroupRequestAssignment.__new__(SyncGroupRequestAssignment)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -216,7 +216,7 @@ def _read_sync_group_request_0_3(data: BytesLike, version: int, pos: int) -> Syn
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SyncGroupRequest)
+        m = SyncGroupRequest.__new__(SyncGroupRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -252,8 +252,9 @@ def _read_sync_group_request_0_3(data: BytesLike, version: int, pos: int) -> Syn
             raise too_many('SyncGroupRequest.assignments', version, pos, n, size)
         list1: list[SyncGroupRequestAssignment] = []
         m.assignments = list1
-        for _ in range(n):
-            e1 = new(SyncGroupRequestAssignment)
+        count1 = n
+        for _ in range(count1):
+            e1 = SyncGroupRequestAssignment.__new__(SyncGroupRequestAssignment)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -419,7 +420,7 @@ def _read_sync_group_response_4_5(data: BytesLike, version: int, pos: int) -> Sy
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SyncGroupResponse)
+        m = SyncGroupResponse.__new__(SyncGroupResponse)
         m.throttle_time_ms, m.error_code = _u_ih(buf, pos)
         pos += 6
         if version >= 5:
@@ -474,7 +475,7 @@ def _read_sync_group_response_0_3(data: BytesLike, version: int, pos: int) -> Sy
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(SyncGroupResponse)
+        m = SyncGroupResponse.__new__(SyncGroupResponse)
         if version >= 1:
             m.throttle_time_ms, = _u_i(buf, pos)
             pos += 4

@@ -27,7 +27,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_h = Layout(">h").pack
 _p_i = Layout(">i").pack
 _p_ih = Layout(">ih").pack
@@ -142,7 +141,7 @@ def _read_txn_offset_commit_request_3_5(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(TxnOffsetCommitRequest)
+        m = TxnOffsetCommitRequest.__new__(TxnOffsetCommitRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -191,8 +190,9 @@ def _read_txn_offset_commit_request_3_5(data: BytesLike, version: int, pos: int)
             raise too_many('TxnOffsetCommitRequest.topics', version, pos, n, size)
         list1: list[TxnOffsetCommitRequestTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(TxnOffsetCommitRequestTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = TxnOffsetCommitRequestTopic.__new__(TxnOffsetCommitRequestTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -213,8 +213,9 @@ def _read_txn_offset_commit_request_3_5(data: BytesLike, version: int, pos: int)
                 raise too_many('TxnOffsetCommitRequest.topics.partitions', version, pos, n, size)
             list2: list[TxnOffsetCommitRequestPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(TxnOffsetCommitRequestPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = TxnOffsetCommitRequestPartition.__new__(TxnOffsetCommitRequestPartition)
                 e2.partition_index, e2.committed_offset, e2.committed_leader_epoch, n = _u_iqiB(buf, pos)
                 pos += 17
                 if n > 127:
@@ -252,7 +253,7 @@ def _read_txn_offset_commit_request_0_2(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(TxnOffsetCommitRequest)
+        m = TxnOffsetCommitRequest.__new__(TxnOffsetCommitRequest)
         n, = _u_h(buf, pos)
         pos += 2
         if n < 0:
@@ -278,8 +279,9 @@ def _read_txn_offset_commit_request_0_2(data: BytesLike, version: int, pos: int)
             raise too_many('TxnOffsetCommitRequest.topics', version, pos, n, size)
         list1: list[TxnOffsetCommitRequestTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(TxnOffsetCommitRequestTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = TxnOffsetCommitRequestTopic.__new__(TxnOffsetCommitRequestTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -295,8 +297,9 @@ def _read_txn_offset_commit_request_0_2(data: BytesLike, version: int, pos: int)
                 raise too_many('TxnOffsetCommitRequest.topics.partitions', version, pos, n, size)
             list2: list[TxnOffsetCommitRequestPartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(TxnOffsetCommitRequestPartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = TxnOffsetCommitRequestPartition.__new__(TxnOffsetCommitRequestPartition)
                 e2.partition_index, e2.committed_offset = _u_iq(buf, pos)
                 pos += 12
                 if version >= 2:
@@ -486,7 +489,7 @@ def _read_txn_offset_commit_response_3_5(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(TxnOffsetCommitResponse)
+        m = TxnOffsetCommitResponse.__new__(TxnOffsetCommitResponse)
         m.throttle_time_ms, n = _u_iB(buf, pos)
         pos += 5
         if n > 127:
@@ -498,8 +501,9 @@ def _read_txn_offset_commit_response_3_5(data: BytesLike, version: int, pos: int
             raise too_many('TxnOffsetCommitResponse.topics', version, pos, n, size)
         list1: list[TxnOffsetCommitResponseTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(TxnOffsetCommitResponseTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = TxnOffsetCommitResponseTopic.__new__(TxnOffsetCommitResponseTopic)
             n = buf[pos]
             pos += 1
             if n > 127:
@@ -520,8 +524,9 @@ def _read_txn_offset_commit_response_3_5(data: BytesLike, version: int, pos: int
                 raise too_many('TxnOffsetCommitResponse.topics.partitions', version, pos, n, size)
             list2: list[TxnOffsetCommitResponsePartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(TxnOffsetCommitResponsePartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = TxnOffsetCommitResponsePartition.__new__(TxnOffsetCommitResponsePartition)
                 e2.partition_index, e2.error_code, n = _u_ihB(buf, pos)
                 pos += 7
                 if n:
@@ -549,7 +554,7 @@ def _read_txn_offset_commit_response_0_2(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(TxnOffsetCommitResponse)
+        m = TxnOffsetCommitResponse.__new__(TxnOffsetCommitResponse)
         m.throttle_time_ms, n = _u_ii(buf, pos)
         pos += 8
         if n < 0:
@@ -558,8 +563,9 @@ def _read_txn_offset_commit_response_0_2(data: BytesLike, version: int, pos: int
             raise too_many('TxnOffsetCommitResponse.topics', version, pos, n, size)
         list1: list[TxnOffsetCommitResponseTopic] = []
         m.topics = list1
-        for _ in range(n):
-            e1 = new(TxnOffsetCommitResponseTopic)
+        count1 = n
+        for _ in range(count1):
+            e1 = TxnOffsetCommitResponseTopic.__new__(TxnOffsetCommitResponseTopic)
             n, = _u_h(buf, pos)
             pos += 2
             if n < 0:
@@ -575,8 +581,9 @@ def _read_txn_offset_commit_response_0_2(data: BytesLike, version: int, pos: int
                 raise too_many('TxnOffsetCommitResponse.topics.partitions', version, pos, n, size)
             list2: list[TxnOffsetCommitResponsePartition] = []
             e1.partitions = list2
-            for _ in range(n):
-                e2 = new(TxnOffsetCommitResponsePartition)
+            count2 = n
+            for _ in range(count2):
+                e2 = TxnOffsetCommitResponsePartition.__new__(TxnOffsetCommitResponsePartition)
                 e2.partition_index, e2.error_code = _u_ih(buf, pos)
                 pos += 6
                 list2.append(e2)

@@ -29,7 +29,6 @@ from oncelog.protocol.primitives import (
     varint,
 )
 
-new = object.__new__
 _p_b = Layout(">b").pack
 _p_i = Layout(">i").pack
 _p_ihx = Layout(">ihx").pack
@@ -117,7 +116,7 @@ def _read_write_txn_markers_request_1_2(data: BytesLike, version: int, pos: int)
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(WriteTxnMarkersRequest)
+        m = WriteTxnMarkersRequest.__new__(WriteTxnMarkersRequest)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -129,8 +128,9 @@ def _read_write_txn_markers_request_1_2(data: BytesLike, version: int, pos: int)
             raise too_many('WriteTxnMarkersRequest.markers', version, pos, n, size)
         list1: list[WritableTxnMarker] = []
         m.markers = list1
-        for _ in range(n):
-            e1 = new(WritableTxnMarker)
+        count1 = n
+        for _ in range(count1):
+            e1 = WritableTxnMarker.__new__(WritableTxnMarker)
             e1.producer_id, e1.producer_epoch, e1.transaction_result, n = _u_qhoB(buf, pos)
             pos += 12
             if n > 127:
@@ -142,8 +142,9 @@ def _read_write_txn_markers_request_1_2(data: BytesLike, version: int, pos: int)
                 raise too_many('WriteTxnMarkersRequest.markers.topics', version, pos, n, size)
             list2: list[WritableTxnMarkerTopic] = []
             e1.topics = list2
-            for _ in range(n):
-                e2 = new(WritableTxnMarkerTopic)
+            count2 = n
+            for _ in range(count2):
+                e2 = WritableTxnMarkerTopic.__new__(WritableTxnMarkerTopic)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -308,7 +309,7 @@ def _read_write_txn_markers_response_1_2(data: BytesLike, version: int, pos: int
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
-        m = new(WriteTxnMarkersResponse)
+        m = WriteTxnMarkersResponse.__new__(WriteTxnMarkersResponse)
         n = buf[pos]
         pos += 1
         if n > 127:
@@ -320,8 +321,9 @@ def _read_write_txn_markers_response_1_2(data: BytesLike, version: int, pos: int
             raise too_many('WriteTxnMarkersResponse.markers', version, pos, n, size)
         list1: list[WritableTxnMarkerResult] = []
         m.markers = list1
-        for _ in range(n):
-            e1 = new(WritableTxnMarkerResult)
+        count1 = n
+        for _ in range(count1):
+            e1 = WritableTxnMarkerResult.__new__(WritableTxnMarkerResult)
             e1.producer_id, n = _u_qB(buf, pos)
             pos += 9
             if n > 127:
@@ -333,8 +335,9 @@ def _read_write_txn_markers_response_1_2(data: BytesLike, version: int, pos: int
                 raise too_many('WriteTxnMarkersResponse.markers.topics', version, pos, n, size)
             list2: list[WritableTxnMarkerTopicResult] = []
             e1.topics = list2
-            for _ in range(n):
-                e2 = new(WritableTxnMarkerTopicResult)
+            count2 = n
+            for _ in range(count2):
+                e2 = WritableTxnMarkerTopicResult.__new__(WritableTxnMarkerTopicResult)
                 n = buf[pos]
                 pos += 1
                 if n > 127:
@@ -355,8 +358,9 @@ def _read_write_txn_markers_response_1_2(data: BytesLike, version: int, pos: int
                     raise too_many('WriteTxnMarkersResponse.markers.topics.partitions', version, pos, n, size)
                 list3: list[WritableTxnMarkerPartitionResult] = []
                 e2.partitions = list3
-                for _ in range(n):
-                    e3 = new(WritableTxnMarkerPartitionResult)
+                count3 = n
+                for _ in range(count3):
+                    e3 = WritableTxnMarkerPartitionResult.__new__(WritableTxnMarkerPartitionResult)
                     e3.partition_index, e3.error_code, n = _u_ihB(buf, pos)
                     pos += 7
                     if n:
