@@ -389,6 +389,12 @@ class BrokerConfig:
         8_388_608, 1024, "unsent answer bytes after which reading stops"
     )
 
+    socket_thread: str = _one_of(
+        "python",
+        ("python", "native"),
+        "who serves the sockets: the broker's thread, or one of its own in C (docs/operating.md)",
+    )
+
     max_partitions: int = _int(100_000, 1, "most partitions of this broker")
     max_decompressed_message_bytes: int = _int(
         67_108_864, 1024, "most bytes one compressed batch may hold (T5)"

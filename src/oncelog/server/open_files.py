@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_FILES: Final = 4096  # more are opened and closed in turn
-MOST_ACCEPTED_AT_ONCE: Final = 1024  # asyncio takes the whole backlog before we may refuse one of them
-OTHERS: Final = 64  # journal, checkpoints, syncs, the cleaner, the interpreter itself
+OTHERS: Final = (
+    64  # one that is being refused, journal, checkpoints, syncs, the cleaner, the interpreter itself
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
     files: int
     connections: int
-    backlog: int
 
 
 def raise_limit() -> None:
@@ -31,6 +31,6 @@ def shares() -> Shares:
     """Of what this process may have open now."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
-        return Shares(MOST_FILES, 2**31 - 1, MOST_ACCEPTED_AT_ONCE)
-    files, backlog = min(MOST_FILES, limit // 4), min(MOST_ACCEPTED_AT_ONCE, limit // 4)
-    return Shares(files, max(limit - files - backlog - OTHERS, 1), backlog)
+        return Shares(MOST_FILES, 2**31 - 1)
+    files = min(MOST_FILES, limit // 4)
+    return Shares(files, max(limit - files - OTHERS, 1))

@@ -1,0 +1,72 @@
+"""The thread for sockets is compiled when it is first wanted; where it cannot be, its twin in Python serves."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from oncelog.config import read_broker_config
+from oncelog.server.build import CannotBuild, load
+from oncelog.server.native import NativeStreams, streams_of
+from oncelog.server.sockets import PlainStreams
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "oncelog"
+
+
+def test_without_a_compiler_python_serves_and_the_log_says_why(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PATH", str(cache))
+    streams = streams_of(read_broker_config({"socket.thread": "native"}), lambda: 0)
+    streams.close()
+    assert isinstance(streams, PlainStreams)
+    assert "sockets.not_native why=wire.c: wanted cc, gcc or clang on the PATH, found none" in caplog.text
+
+
+def test_nothing_is_compiled_for_who_did_not_ask(cache: Path) -> None:
+    streams = streams_of(read_broker_config({}), lambda: 0)
+    streams.close()
+    assert isinstance(streams, PlainStreams)
+    assert not cache.exists()
+
+
+def test_it_is_compiled_once_and_anew_for_other_flags(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _wants_compiler()
+    streams = streams_of(read_broker_config({"socket.thread": "native"}), lambda: 0)
+    streams.close()
+    assert isinstance(streams, NativeStreams)
+    (built,) = cache.iterdir()
+    made = built.stat().st_mtime_ns
+    assert load("wire").Wire
+    assert (built.stat().st_mtime_ns, list(cache.iterdir())) == (made, [built])
+    monkeypatch.setenv("CFLAGS", "-O0")
+    assert load("wire").Wire
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_what_the_compiler_says_is_told_and_nothing_is_left(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _wants_compiler()
+    monkeypatch.setenv("CFLAGS", "-Dint=no_such_name")
+    with pytest.raises(CannotBuild, match=r"(?s)wire\.c: .*no_such_name"):
+        load("wire")
+    assert list(cache.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _wants_compiler()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    streams = streams_of(read_broker_config({"socket.thread": "native"}), lambda: 0)
+    streams.close()
+    assert isinstance(streams, PlainStreams)
+
+
+def _wants_compiler() -> None:
+    if not any(shutil.which(each) for each in ("cc", "gcc", "clang")):
+        pytest.skip("wanted a C compiler")
