@@ -173,7 +173,7 @@ async def measure(
     server = Server(Options(data_dir=directory, listen_port=0, settings=settings or {}))
     await server.start()
     gc.freeze()
-    await as_asyncio(spawn(server.loop, _made(server)))
+    await as_asyncio(spawn(server.loop, made(server)))
     clients = [Client(server, number, case) for number in range(PRODUCERS if case[2] else 1)]
     for client in clients:
         await client.begin()
@@ -193,7 +193,7 @@ async def measure(
     return {"steps": count, "cpu_us": min(times), "cpu_us_median": statistics.median(times)}
 
 
-async def _made(server: Server) -> None:
+async def made(server: Server) -> None:
     await server.engine.create_topic("topic", PARTITIONS, {})
 
 

@@ -2,13 +2,14 @@
 
 import os
 import signal
-from collections.abc import Generator
-from typing import cast
+from collections.abc import Generator, Sequence
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.simulation import summary
+from tests.simulation.budget import Beside
 
 # A busy machine is slow now and then: no deadline per example, and examples that can be repeated from the printed blob.
 settings.register_profile(
@@ -24,6 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 REQUIRE_ALL = os.environ.get("REQUIRE") == "all"
+BESIDE = pytest.StashKey[Beside]()
 
 
 def refuse_skip(outcome: str, reason: object) -> str | None:
@@ -54,8 +56,28 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Where several workers run thousands of seeds, more of them run beside the tests."""
+    workers = config.getoption("numprocesses", None)
+    if workers and "ONCELOG_SIM_SEEDS" in os.environ and not hasattr(config, "workerinput"):
+        config.stash[BESIDE] = Beside(int(workers))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
+    if BESIDE in node.config.stash and any("::test_core_seeds_keep_every_promise" in each for each in ids):
+        node.config.stash[BESIDE].begin()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if BESIDE in config.stash:
+        config.stash[BESIDE].end()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of Apache Kafka alone are not part of a run without it: `make oracle` has them (ORACLE=1)."""
+    """Pieces of the simulator's budget come last: most of them were run beside the other tests by then. Tests of Apache Kafka
+    alone are not part of a run without it: `make oracle` has them (ORACLE=1)."""
+    items.sort(key=lambda item: "piece" in getattr(item, "fixturenames", ()))
     if os.environ.get("ORACLE"):
         return
     left_out = [item for item in items if item.get_closest_marker("needs_oracle") is not None]

@@ -1,4 +1,4 @@
-"""Fills the measured parts of README.md, docs/benchmarks.md, docs/cost.md and docs/inspector.md from bench/results, which `make bench` writes."""
+"""Fills the measured parts of README.md, docs/benchmarks.md, docs/cost.md, docs/inspector.md and the page's Cost screen from bench/results, which `make bench` writes."""
 
 import json
 import statistics
@@ -12,6 +12,7 @@ from oncelog.cost import report, scaling
 from tools.generated import ROOT, filled, main
 
 RESULTS = ROOT / "bench/results"
+MEASURED = ROOT / "src/oncelog/inspect/page/measured"
 OURS = "oncelog"
 KAFKA = "Apache Kafka"
 TUNED = "Apache Kafka, backoff 1 ms"
@@ -222,7 +223,16 @@ def documents() -> dict[Path, str]:
         for name, content in contents.items():
             text = filled(text, name, content)
         found[path] = text
+    for name, results in (("eos", eos), ("eos-power", power)):
+        if results is not None:
+            found[MEASURED / f"{name}.json"] = shipped(results)
     return found
+
+
+def shipped(results: Mapping[str, Any]) -> str:
+    """What the page shows of it where there is no checkout: the table and where it was measured."""
+    kept = {name: results[name] for name in ("machine", "oncelog", "rounds", "seconds")}
+    return json.dumps({**kept, "table": report.table(results)}, indent=1) + "\n"
 
 
 if __name__ == "__main__":

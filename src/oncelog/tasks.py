@@ -6,7 +6,7 @@ virtual loop (sim/). A task runs at once until its first wait, so a request that
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class Future(Generic[T]):
         assert self._done
         if self._error is not None:
             raise self._error
-        return self._value  # pyright: ignore[reportReturnType]  # a cast would be a call for every append
+        return self._value  # type: ignore[return-value]  # a cast would be a call for every append
 
     def add_callback(self, run: "Callable[[Future[T]], None]") -> None:
         if self._done:
@@ -86,13 +86,10 @@ class Future(Generic[T]):
         return self.result()
 
 
-_new: Final[Callable[[Any], Any]] = object.__new__
-
-
 def resolved(value: T) -> Future[T]:
     """A future that is done already."""
     # By hand: there is one for every append, and nothing asks a future that is done for its callbacks.
-    future: Future[T] = _new(Future)  # pyright: ignore[reportUnknownVariableType]
+    future: Future[T] = Future.__new__(Future)  # pyright: ignore[reportUnknownVariableType]
     future._done = True  # pyright: ignore[reportPrivateUsage]
     future._value = value  # pyright: ignore[reportPrivateUsage]
     future._error = None  # pyright: ignore[reportPrivateUsage]
@@ -104,22 +101,22 @@ class Task(Future[T]):
 
     __slots__ = ("_coroutine", "_loop", "_waits_for", "name")
 
-    def __init__(self, loop: Loop, coroutine: Coroutine[Any, Any, T], name: str = "") -> None:
-        super().__init__()
-        self._loop = loop
-        self._coroutine = coroutine
-        self._waits_for: Future[Any] | None = None
-        self.name = name
-        self._step()
-
-    def adopt(self, loop: Loop, coroutine: Coroutine[Any, Any, T], waits_for: Future[Any]) -> None:
-        """Instead of __init__: see `begun`."""
+    def __init__(
+        self,
+        loop: Loop,
+        coroutine: Coroutine[Any, Any, T],
+        name: str = "",
+        waits_for: Future[Any] | None = None,
+    ) -> None:
         super().__init__()
         self._loop = loop
         self._coroutine = coroutine
         self._waits_for = waits_for
-        self.name = ""
-        waits_for.add_callback(self._wake)
+        self.name = name
+        if waits_for is None:
+            self._step()
+        else:  # see `begun`
+            waits_for.add_callback(self._wake)
 
     def cancel(self) -> None:
         """Ends the task at its present wait. A task that is done stays as it is."""
@@ -156,9 +153,7 @@ class Task(Future[T]):
 
 def begun(loop: Loop, coroutine: Coroutine[Any, Any, T], waits_for: Future[Any]) -> Task[T]:
     """A task of a coroutine that somebody ran up to its first wait already, which is for this future."""
-    task: Task[T] = _new(Task)  # pyright: ignore[reportUnknownVariableType]
-    task.adopt(loop, coroutine, waits_for)
-    return task
+    return Task(loop, coroutine, waits_for=waits_for)
 
 
 def spawn(loop: Loop, coroutine: Coroutine[Any, Any, T], name: str = "") -> Task[T]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from oncelog.server.build import CannotBuild, load
 from tests.conformance import targets
 from tests.toolchains import Missing, leave_out
 
@@ -16,3 +17,14 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
             yield address
     except Missing as why:
         leave_out(f"comparison with {request.param}", why)
+
+
+@pytest.fixture(params=["python", "native"])
+def socket_thread(request: pytest.FixtureRequest) -> str:
+    """Who serves the sockets: the setting socket.thread."""
+    if request.param == "native":
+        try:
+            load("wire")
+        except CannotBuild as why:
+            pytest.skip(str(why))
+    return request.param

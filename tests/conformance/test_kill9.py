@@ -15,6 +15,7 @@ from oncelog.sim.history import History, Poll, Send
 from tests.processes import ServedBroker
 
 CYCLES = 50
+CYCLES_IN_C = 10  # the same story with the sockets in their own thread (decision 0024)
 PARTITIONS = 3
 
 
@@ -104,19 +105,21 @@ def check(bootstrap: str, topic: str, load: Load) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_50_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+def test_50_kills_lose_nothing_and_double_nothing(tmp_path: Path, socket_thread: str) -> None:
     rng = random.Random(20)
-    with ServedBroker(tmp_path, settings={"log.segment.bytes": "262144"}) as broker:
+    cycles = CYCLES if socket_thread == "python" else CYCLES_IN_C
+    settings = {"log.segment.bytes": "262144", "socket.thread": socket_thread}
+    with ServedBroker(tmp_path, settings=settings) as broker:
         create_topic(broker.bootstrap, "t", partitions=PARTITIONS)
         load = Load(broker.bootstrap, "t")
-        for _ in range(CYCLES):
+        for _ in range(cycles):
             load.get_on()
             time.sleep(rng.uniform(0.0, 0.2))
             broker.kill()
             broker.start()
         load.finish()
         check(broker.bootstrap, "t", load)
-        assert load.sent > CYCLES * 10
+        assert load.sent > cycles * 10
         assert broker.stop() == 0
 
 

@@ -1,10 +1,15 @@
 """The socket side: any pieces, answers in order, back-pressure, limits and time-outs (reliability T1, T7-T10)."""
 
+import asyncio
 import os
+import resource
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,11 +20,13 @@ from oncelog.protocol.header import read_response_header, request_frame
 from oncelog.protocol.messages.api_versions import ApiVersionsRequest
 from oncelog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from oncelog.protocol.messages.metadata import MetadataRequest
+from oncelog.server.listener import Listener
+from oncelog.server.main import Options, Server
 
 
 @pytest.fixture
-def broker() -> Iterator[oncelog.Broker]:
-    with oncelog.Broker(virtual_clock=True) as running:
+def broker(socket_thread: str) -> Iterator[oncelog.Broker]:
+    with oncelog.Broker(virtual_clock=True, settings={"socket.thread": socket_thread}) as running:
         yield running
 
 
@@ -174,8 +181,8 @@ def test_t7_a_silent_connection_is_closed(broker: oncelog.Broker) -> None:
         assert is_closed(idle)
 
 
-def test_t8_too_many_connections_are_refused() -> None:
-    with oncelog.Broker(settings={"max.connections": 5}) as broker:
+def test_t8_too_many_connections_are_refused(socket_thread: str) -> None:
+    with oncelog.Broker(settings={"max.connections": 5, "socket.thread": socket_thread}) as broker:
         doors = [connect(broker) for _ in range(5)]
         for number, door in enumerate(doors):
             door.sendall(api_versions(number))
@@ -223,3 +230,193 @@ def test_a_restart_does_not_turn_a_virtual_clock_back(broker: oncelog.Broker) ->
     before = broker.run(lambda server: server.clock.wall_ms())
     broker.restart()
     assert broker.run(lambda server: server.clock.wall_ms()) >= before
+
+
+def wait_for_connections(broker: oncelog.Broker, count: int) -> None:
+    deadline = time.monotonic() + 10
+    while broker.run(lambda server: server.listener.connections) != count:
+        assert time.monotonic() < deadline, f"wanted {count} connections"
+        time.sleep(0.005)
+
+
+def test_t9_a_slow_reader_gets_everything_in_order(broker: oncelog.Broker) -> None:
+    create_topic(broker.bootstrap, "t")
+    write_all(broker.bootstrap, "t", [os.urandom(900_000) for _ in range(20)])
+    with connect(broker) as door:
+        door.sendall(b"".join(fetch("t", max_wait_ms=0, correlation=number) for number in range(8)))
+        time.sleep(0.3)
+        assert broker.run(lambda server: server.listener.requests_begun) < 8
+        answers = [receive(door) for _ in range(8)]
+        door.sendall(api_versions(99))
+        assert correlation_of(receive(door)) == 99  # it is read again
+    assert [correlation_of(answer) for answer in answers] == list(range(8))
+    assert len({answer[4:] for answer in answers}) == 1
+    assert len(answers[0]) > 18_000_000
+
+
+def test_an_end_of_stream_behind_unanswered_requests_closes_the_connection(broker: oncelog.Broker) -> None:
+    create_topic(broker.bootstrap, "t")
+    wait_for_connections(broker, 0)
+    with connect(broker) as door:
+        begun = time.monotonic()
+        door.sendall(fetch("t", max_wait_ms=60_000, correlation=1) + api_versions(2))
+        door.shutdown(socket.SHUT_WR)
+        assert is_closed(door)
+        wait_for_connections(broker, 0)
+        assert time.monotonic() - begun < 30
+
+
+def test_a_reset_in_the_middle_of_a_request_leaves_nothing_behind(broker: oncelog.Broker) -> None:
+    with connect(broker) as door:
+        door.sendall(api_versions(1)[:6])
+        wait_for_bytes(broker, 6)
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wait_for_connections(broker, 0)
+    assert broker.run(lambda server: server.listener.half_received_bytes) == 0
+
+
+def test_200_connections_that_ask_at_once_are_all_answered(broker: oncelog.Broker) -> None:
+    doors = [connect(broker) for _ in range(200)]
+    for _ in range(5):
+        for number, door in enumerate(doors):
+            door.sendall(api_versions(number))
+        assert [correlation_of(receive(door)) for door in doors] == list(range(200))
+    for door in doors:
+        door.close()
+    wait_for_connections(broker, 0)
+
+
+def test_t8_without_descriptors_the_broker_waits_and_then_accepts_again(
+    broker: oncelog.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(broker) as before, socket.socket() as door:
+        before.sendall(api_versions(1))
+        assert correlation_of(receive(before)) == 1
+        door.settimeout(10)
+        host, port = broker.bootstrap.split(":")
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        next_one = os.dup(0)
+        os.close(next_one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (next_one, limits[1]))
+        try:
+            door.connect((host, int(port)))
+            door.sendall(api_versions(2))
+            deadline = time.monotonic() + 10
+            while "listener.paused" not in caplog.text and time.monotonic() < deadline:
+                time.sleep(0.005)
+            before.sendall(api_versions(3))  # who is there is served meanwhile
+            assert correlation_of(receive(before)) == 3
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert caplog.text.count("listener.paused") == 1  # it does not try in every turn
+        broker.clock.advance(2)
+        assert correlation_of(receive(door)) == 2
+
+
+def test_a_stop_lets_answers_under_way_leave(socket_thread: str) -> None:
+    broker = oncelog.Broker(settings={"socket.thread": socket_thread}).start()
+    create_topic(broker.bootstrap, "t")
+    write_all(broker.bootstrap, "t", [os.urandom(900_000) for _ in range(20)])
+    with connect(broker) as door:
+        door.sendall(fetch("t", max_wait_ms=0, correlation=1))
+        assert door.recv(1)  # it is on its way, and larger than what the system buffers
+        stop = threading.Thread(target=broker.close)
+        stop.start()
+        length = struct.unpack(">i", b"\x01" + door.recv(3))[0]
+        left = length
+        while left and (piece := door.recv(min(left, 1 << 20))):
+            left -= len(piece)
+        assert left == 0
+        stop.join()
+
+
+def test_a_connection_is_not_read_any_more_once_the_broker_stops(broker: oncelog.Broker) -> None:
+    create_topic(broker.bootstrap, "t")
+    wait_for_connections(broker, 0)
+    with connect(broker) as door:
+        door.sendall(fetch("t", max_wait_ms=300, correlation=1) + api_versions(2))
+        wait_for_connections(broker, 1)
+        time.sleep(0.1)
+        broker.run(lambda server: [link.stop_reading() for link in server.listener.links.values()])
+        door.sendall(api_versions(3))
+        assert [correlation_of(receive(door)) for _ in range(2)] == [1, 2]
+        door.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            receive(door)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "0.0.0.0", "::", ""])
+def test_every_kind_of_host_is_listened_at(tmp_path: Path, host: str) -> None:
+    if ":" in host and not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+
+    async def ask() -> list[int]:
+        server = Server(Options(data_dir=str(tmp_path), listen_host=host, listen_port=0))
+        port = await server.start()
+        target = {"0.0.0.0": "127.0.0.1", "::": "::1", "": None}.get(host, host)
+        addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(target, port, type=socket.SOCK_STREAM)}
+        answers = [await _asked(address, port) for address in addresses]
+        with pytest.raises(OSError, match="cannot listen at"):  # the port is taken now
+            await Listener(server.broker).start(host, port)
+        await server.stop()
+        return answers
+
+    answers = asyncio.run(ask())
+    assert len(answers) > 0
+    assert set(answers) == {5}
+
+
+async def _asked(address: str, port: int) -> int:
+    reader, writer = await asyncio.open_connection(address, port)
+    writer.write(api_versions(5))
+    answer = await reader.readexactly(8)
+    writer.close()
+    await writer.wait_closed()
+    return correlation_of(answer[4:])
+
+
+def test_an_address_that_this_machine_does_not_have_is_skipped_if_there_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts: list[str] = []
+
+    def look_up(*_: Any, **__: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0)) for host in hosts]
+
+    async def ask() -> int:
+        server = Server(Options(data_dir=str(tmp_path), listen_port=0))
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        hosts[:] = ["192.0.2.1", "127.0.0.1"]
+        port = await server.start()
+        hosts[:] = ["192.0.2.1"]
+        with pytest.raises(OSError, match=r"cannot listen at 192\.0\.2\.1"):
+            await Listener(server.broker).start("nowhere", 0)
+        monkeypatch.undo()
+        answer = await _asked("127.0.0.1", port)
+        await server.stop()
+        return answer
+
+    assert asyncio.run(ask()) == 5
+
+
+def test_t9_who_ends_its_side_and_does_not_read_is_dropped_in_time_too(socket_thread: str) -> None:
+    """Below the limit of the write buffer as well, where nothing else is counted against it."""
+    settings = {"connection.write.buffer.limit.bytes": 1 << 28, "socket.thread": socket_thread}
+    with oncelog.Broker(virtual_clock=True, settings=settings) as broker:
+        create_topic(broker.bootstrap, "t")
+        write_all(broker.bootstrap, "t", [os.urandom(900_000) for _ in range(20)])
+        wait_for_connections(broker, 0)
+        with connect(broker) as door:
+            door.sendall(fetch("t", max_wait_ms=0, correlation=1))
+            assert door.recv(1)
+            door.shutdown(socket.SHUT_WR)
+            deadline = time.monotonic() + 10
+            while not broker.run(lambda server: [link.is_closing for link in server.listener.links.values()])[
+                0
+            ]:
+                assert time.monotonic() < deadline, "wanted the broker to see the end of the stream"
+                time.sleep(0.005)
+            broker.clock.advance(58)
+            assert broker.run(lambda server: server.listener.connections) == 1
+            broker.clock.advance(4)
+            wait_for_connections(broker, 0)

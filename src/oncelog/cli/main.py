@@ -13,6 +13,7 @@ from oncelog.errors import OncelogError
 
 BOOTSTRAP: Final = "127.0.0.1:9092"
 OUTPUTS: Final = ("table", "json", "jsonl")
+UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 EXITS: Final = """exit codes: 0 fine, 1 the asked-for condition is bad, 2 usage, 3 cannot reach the broker,
 4 refused by the broker (its error name is on stderr and in the JSON), 5 timed out, 130 interrupted"""
 
@@ -460,8 +461,10 @@ def _seeds(text: str) -> tuple[int, int]:
 
 
 def _seconds(text: str) -> float:
+    """A number of seconds, or of what its unit says: 30, 30s, 500ms, 5m, 1h."""
+    unit = next((each for each in UNITS if text.endswith(each)), "")
     try:
-        seconds = float(text)
+        seconds = float(text.removesuffix(unit)) * UNITS.get(unit, 1.0)
     except ValueError:
         seconds = 0.0
     if not 0.0 < seconds < 1e9:  # also refuses nan and inf

@@ -17,6 +17,7 @@ from oncelog.client.address import parse_bootstrap
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
 from oncelog.cost.load import CannotMeasure, Loaded
+from oncelog.native import VARIABLE
 
 START_LIMIT_S: Final = 120.0
 TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -49,8 +50,18 @@ class Side(Protocol):
 class OncelogSide:
     """`oncelog serve` of this installation."""
 
-    def __init__(self, durability: str = "process", settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        durability: str = "process",
+        settings: Mapping[str, str] | None = None,
+        *,
+        native: bool | None = None,
+    ) -> None:
+        """`native`: with the compiled hot path, without it, or (None) as the environment says."""
         self.name = "oncelog" if durability == "process" else f"oncelog, durability={durability}"
+        self._environment = dict(os.environ)
+        if native is not None:
+            self._environment[VARIABLE] = "require" if native else "0"
         self._durability = durability
         self._settings = dict(settings or {})
         self._folder = Path(tempfile.mkdtemp(prefix="oncelog-bench-"))
@@ -71,7 +82,9 @@ class OncelogSide:
         for name, value in self._settings.items():
             words += ["--set", f"{name}={value}"]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True)
+            self._process = subprocess.Popen(
+                words, stdout=subprocess.PIPE, stderr=log, text=True, env=self._environment
+            )
         assert self._process.stdout is not None
         said = self._process.stdout.readline()
         if not said.startswith("oncelog ready on "):

@@ -71,10 +71,10 @@ async def handle(request: ProduceRequest, context: Context, broker: Runtime) -> 
     if len(topics) == 1 and len(topics[0].partition_data) == 1:
         outcome = await _one(request, context, broker)
         if not isinstance(outcome, Refused) and outcome.done() and request.acks != Acks.NONE:
-            done = outcome.result()
-            if isinstance(done, Appended):  # the usual end of a usual request
+            appended = outcome.result()
+            if isinstance(appended, Appended):  # the usual end of a usual request
                 context.release_order()
-                return OneAppended(topics[0], done)
+                return OneAppended(topics[0], appended)
         outcomes = [[outcome]]
     else:
         outcomes = await _many(request, context, broker)
@@ -220,12 +220,13 @@ def _transactional_producers(request: ProduceRequest) -> set[Producer] | None:
 
 def _refuse_request(request: ProduceRequest, producers: set[Producer], broker: Runtime) -> Refused | None:
     """The checks that refuse all partitions at once: whose transaction is it?"""
-    if request.transactional_id is None:
+    transactional_id = request.transactional_id
+    if transactional_id is None:
         return Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     for each in producers:
-        if broker.transactions.is_handed_over(request.transactional_id, each):
+        if broker.transactions.is_handed_over(transactional_id, each):
             return Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
     return None
 

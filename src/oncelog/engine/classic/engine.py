@@ -96,6 +96,7 @@ class ClassicEngine:
             "log.records": store.records,
             "log.bytes": store.appended_bytes,
             "log.duplicates": store.duplicates,
+            "log.aborted_bytes": store.aborted_bytes,
             "log.markers": store.markers,
             "log.rolls": store.rolls,
             "log.synced_files": store.syncer.synced_files,

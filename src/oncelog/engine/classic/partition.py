@@ -6,7 +6,7 @@ high watermark follows the log end at once; with durability=power it follows the
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from struct import Struct
 from typing import Any, Final
@@ -45,9 +45,11 @@ from oncelog.log.state import (
 from oncelog.log.validate import Invalid, validate
 from oncelog.model import TRANSACTION_STATE, Acks, Isolation, Origin, TopicId, TopicPartition
 from oncelog.ports import Bytes, File
+from oncelog.record.aborted import AbortedEntry
 from oncelog.record.batch import (
     HEADER,
     LENGTH_OVERHEAD_BYTES,
+    TRANSACTIONAL,
     BatchHeader,
     patch_offset,
     patch_timestamp,
@@ -123,6 +125,9 @@ class ClassicPartition:
         self._waiting: deque[tuple[int, Future[Appended | Refused], Appended]] = deque()
         self._unsynced: dict[Segment, None] = {}
         self._chores: list[Callable[[], None]] = []
+        self._open_bytes: dict[
+            int, int
+        ] = {}  # of open transactions by producer, since the start: to be counted
         self._sync_target = 0
         self._unsynced_records = 0
         self._flush_armed = False
@@ -262,6 +267,9 @@ class ClassicPartition:
             head = HEAD.pack(base_offset, header.length, self.leader_epoch)
             pieces = (head, memoryview(batch)[HEAD.size : header.length + LENGTH_OVERHEAD_BYTES])
         self._write(pieces, header, base_offset, max_timestamp, now)
+        if header.attributes & TRANSACTIONAL:
+            open_bytes, producer_id = self._open_bytes, header.producer_id
+            open_bytes[producer_id] = open_bytes.get(producer_id, 0) + header.length + LENGTH_OVERHEAD_BYTES
         completed = evolve(state, header, base_offset=base_offset, max_timestamp=max_timestamp)
         assert completed is None
         self._moved(header.count)
@@ -324,6 +332,9 @@ class ClassicPartition:
         header = new_header(HEADER.unpack_from(batch))
         segment = self._write((batch,), header, base_offset, now, now)
         self._store.markers += 1
+        ended_bytes = self._open_bytes.pop(producer_id, 0)
+        if not commit:
+            self._store.aborted_bytes += ended_bytes
         completed = evolve(
             state,
             header,
@@ -604,8 +615,12 @@ class ClassicPartition:
 
     def _aborted(self, offset: int, end: int) -> tuple[AbortedTransaction, ...]:
         first = max(bisect_right(self._bases, offset) - 1, 0)
-        entries = (entry for segment in self._segments[first:] for entry in segment.aborted())
-        return tuple([AbortedTransaction(*found) for found in aborted_in(entries, offset, end)])
+        found = aborted_in(self._aborted_from(first), offset, end)
+        return tuple([AbortedTransaction(*each) for each in found])
+
+    def _aborted_from(self, first: int) -> Iterator[AbortedEntry]:
+        for segment in self._segments[first:]:
+            yield from segment.aborted()
 
     def available_bytes(self, offset: int, isolation: Isolation, limit_bytes: int) -> int:
         state = self._state if self.loaded else self.state

@@ -320,8 +320,9 @@ class Segment:
         write_file(self._disk, self.path(OFFSET_INDEX), index)
         write_file(self._disk, self.path(TIME_INDEX), times)
         if self.checks is not None:
-            self._checks = self.checks._replace(offsets=crc32c(index), times=crc32c(times))
-            write_file(self._disk, self.path(CHECKS), encode_checks(self._checks))
+            checks = self.checks._replace(offsets=crc32c(index), times=crc32c(times))
+            self._checks = checks
+            write_file(self._disk, self.path(CHECKS), encode_checks(checks))
 
     def _rewrite(self, suffix: str, data: bytes) -> File:
         file = self._disk.open(self.path(suffix), create=True)
@@ -414,12 +415,14 @@ class Segment:
             self.retire()
 
     def _indexed(self) -> "array[int]":
-        if self.offsets is None:
+        offsets = self.offsets
+        if offsets is None:
             self.load_indexes()
-            assert self.offsets is not None
+            offsets = self.offsets
+            assert offsets is not None
         elif not self.active:
             self._cache.touch(self)
-        return self.offsets
+        return offsets
 
     def largest_timestamp(self) -> int:
         """The last entry of the time index has it: no need to read the rest."""
@@ -447,17 +450,19 @@ class Segment:
 
     def aborted(self) -> list[AbortedEntry]:
         """The aborted transactions whose markers are in this segment, in the order of the markers."""
-        if self._aborted is None:
+        entries = self._aborted
+        if entries is None:
             path, checks = self.path(TRANSACTION_INDEX), self.checks
             data = self._read_file(TRANSACTION_INDEX) if self.has_aborted else b""
             if checks is not None and checks.aborted != (crc32c(data) if self.has_aborted else 0):
                 # Believed, it would show aborted records; and only a replay of the whole log could build it again.
                 raise CorruptLog(f"{path} is not what was written: restore the file from a copy")
             try:
-                self._aborted = list(aborted_index.decode_entries(data))
+                entries = list(aborted_index.decode_entries(data))
             except CorruptLog as error:
                 raise CorruptLog(f"{path}: {error}") from error
-        return self._aborted
+            self._aborted = entries
+        return entries
 
     def clear_aborted(self) -> None:
         if self.has_aborted:

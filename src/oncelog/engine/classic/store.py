@@ -193,6 +193,7 @@ class Store:
         self.records = 0
         self.appended_bytes = 0
         self.duplicates = 0
+        self.aborted_bytes = 0
         self.markers = 0
         self.rolls = 0
         self.keep_log_starts: Callable[[], Coroutine[Any, Any, None]] = _nothing  # the engine knows how
