@@ -37,18 +37,7 @@ PASSWORD = "open;sesame"  # a JAAS line ends with a semicolon, but not with this
 
 
 def _settings(files: Certificates) -> dict[str, str]:
-    stores = {"server": ("tls", "mutual", "scram", "brief"), "localhost_only": ("elsewhere",)}
-    found = {
-        f"listener.name.{listener}.ssl.{option}": value
-        for name, listeners in stores.items()
-        for listener in listeners
-        for option, value in {
-            "keystore.type": "PEM",
-            "keystore.location": files[f"{name}.pem"],
-            "truststore.type": "PEM",
-            "truststore.location": files.ca,
-        }.items()
-    }
+    found = files.stores("tls", "mutual", "scram", "brief") | files.stores("elsewhere", name="localhost_only")
     scram = f"{SCRAM_MODULE};"
     return found | {
         "listener.name.mutual.ssl.client.auth": "required",

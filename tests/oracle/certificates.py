@@ -25,6 +25,19 @@ class Certificates:
     def __getitem__(self, file: str) -> str:
         return str(self.folder / file)
 
+    def stores(self, *listeners: str, name: str = "server") -> dict[str, str]:
+        """Settings of Apache Kafka: these listeners show this certificate, and trust what our authority has signed."""
+        return {
+            f"listener.name.{listener}.ssl.{option}": value
+            for listener in listeners
+            for option, value in {
+                "keystore.type": "PEM",
+                "keystore.location": self[f"{name}.pem"],
+                "truststore.type": "PEM",
+                "truststore.location": self.ca,
+            }.items()
+        }
+
     def issue(self, name: str, extension: str) -> None:
         """A key, a certificate of our authority, and both in one file."""
         self._openssl("req", "-new", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")

@@ -35,16 +35,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture(scope="module")
 def kafka(files: Certificates) -> Iterator[Oracle]:
-    stores = {
-        f"listener.name.{listener}.ssl.{option}": value
-        for listener in ("passwords", "mutual")
-        for option, value in {
-            "keystore.type": "PEM",
-            "keystore.location": files["server.pem"],
-            "truststore.type": "PEM",
-            "truststore.location": files.ca,
-        }.items()
-    }
+    stores = files.stores("passwords", "mutual")
     plain = f'{PLAIN} user_alice="{PASSWORD}";'
     settings = {
         "listener.name.passwords.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
