@@ -21,6 +21,10 @@ from oncelog.tasks import Future, spawn
 T = TypeVar("T")
 
 
+class Killed(BaseException):
+    """Out of the disk, just before a change of it."""
+
+
 class World:
     """One engine and what it stands on. `again()` is the next process on the same disk."""
 
@@ -63,6 +67,23 @@ class World:
 
     def stop(self) -> None:
         self.run(self.engine.stop())
+
+    def stop_short(self, changes: int) -> bool:
+        """Stops, and is killed just before that change of the disk; False if the stop makes fewer."""
+        left = changes
+
+        def count(*_: str) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise Killed
+
+        self.memory.before_change = count
+        try:
+            self.stop()
+        except Killed:
+            return True
+        return False
 
     def close(self) -> None:
         """The process is gone: its files and its lock on the directory are let go. A stop may have come before, or not."""

@@ -6,8 +6,9 @@ from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.memory import MemoryDisk, MemoryFile
 from oncelog.engine.port import Appended, Refused
 from oncelog.errors import CorruptLog, ErrorCode
+from oncelog.model import Acks
 from oncelog.tasks import Future, spawn
-from tests.classic_world import World, batch_of
+from tests.classic_world import Killed, World, batch_of
 
 
 def is_durable(disk: MemoryDisk, path: str) -> bool:
@@ -48,9 +49,6 @@ def test_scene_takeover_15_a_segment_made_before_a_kill_has_a_durable_name_befor
     world = World(durability="power").start()
     world.topic()
     made: list[str] = []
-
-    class Killed(BaseException):
-        pass
 
     def kill(what: str, path: str) -> None:
         if what == "write" and path.endswith(".log") and made:
@@ -194,3 +192,43 @@ def test_seeds_34_and_234_a_batch_that_says_another_offset_is_refused_also_in_a_
     world.read(0, max_bytes=1)  # the next read begins where this one ended, and asks no index
     with pytest.raises(CorruptLog, match="behind one up to 1"):
         world.read(1, max_bytes=1)
+
+
+@pytest.mark.parametrize("dice", range(6))
+def test_seed_7001271_what_a_stop_that_did_not_end_leaves_is_not_taken_for_durable(dice: int) -> None:
+    """It wrote the producers' snapshot in place and was killed before the sync. The log then rolled just there, so starts
+    began with that file; nobody ever synced it, and nobody wrote another. When the segment before it was gone, a
+    power cut tore it: who had written only there was forgotten, and what it sent again was taken for new."""
+    for changes in range(1, 100):
+        world = World(seed=dice, durability="power").start()
+        world.topic(configs={"segment.bytes": "1024"})
+        sent = [
+            batch_of("x" * 100, producer_id=7, producer_epoch=0, base_sequence=number) for number in range(4)
+        ]
+        for batch in sent:
+            world.send(batch)
+        world.settle(61_000)  # a checkpoint: the recovery point is the log end
+        if not world.stop_short(changes):
+            break
+        world.crash("process").start()
+
+        def kill(what: str, path: str) -> None:
+            if what == "create" and (".snapshot" in path or ".batches" in path):
+                raise Killed
+
+        world.memory.before_change = kill
+        world.part().append(batch_of("y" * 900), acks=Acks.LEADER)
+        with pytest.raises(Killed):
+            world.settle()
+        world.crash("process").start()
+        assert [segment.base_offset for segment in world.part().segments] == [0, 4]
+        assert world.run(world.part().delete_records(4)) is ErrorCode.NONE
+        assert [segment.base_offset for segment in world.part().segments] == [4]
+        world.crash("power").start()
+        for number, batch in enumerate(sent):
+            again = world.send(batch)
+            assert isinstance(again, Appended)
+            assert (again.duplicate, again.base_offset) == (True, number)
+    else:
+        raise AssertionError("the stop does not end")
+    assert changes > 10

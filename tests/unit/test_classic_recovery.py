@@ -515,3 +515,28 @@ def test_a_snapshot_that_a_kill_prevented_is_made_up_for_before_the_segments_bel
     assert world.part().segments[0].size < 400
     world.crash("process").start()
     assert [entry for segment in world.part().segments for entry in segment.aborted()] == before
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_stop_that_is_cut_short_tears_no_snapshot_that_was_there(seed: int) -> None:
+    """It ends with the last roll of a quiet log, and holds all that is known of producers whose records retention took.
+    The stop writes it again: beside it, and in its place only when it is durable."""
+    for changes in range(1, 100):
+        world = World(seed=seed, durability="power").start()
+        world.topic(configs={"retention.ms": "1000"})
+        sent = [batch_of("x", producer_id=7, producer_epoch=0, base_sequence=number) for number in range(3)]
+        for batch in sent:
+            world.send(batch)
+        world.settle(2000)
+        world.run(world.engine.run_retention())
+        assert [segment.base_offset for segment in world.part().segments] == [3]
+        if not world.stop_short(changes):
+            break
+        world.crash("power").start()
+        for number, batch in enumerate(sent):
+            again = world.send(batch)
+            assert isinstance(again, Appended)
+            assert (again.duplicate, again.base_offset) == (True, number)
+    else:
+        raise AssertionError("the stop does not end")
+    assert changes > 10

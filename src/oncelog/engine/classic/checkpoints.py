@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from oncelog.errors import CorruptLog
 from oncelog.model import TopicPartition
-from oncelog.ports import Disk
+from oncelog.ports import Disk, File
 from oncelog.record.checkpoints import decode_offsets, encode_offsets
 
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
@@ -24,18 +24,27 @@ TEMPORARY: Final = ".tmp"
 T = TypeVar("T")
 
 
-def write_file(disk: Disk, path: str, data: bytes, *, durable: bool = True) -> None:
-    """Replaces the file. Blocks while it syncs: not for the serving loop, unless `durable` is off."""
+def write_file(disk: Disk, path: str, data: bytes) -> None:
+    """Replaces the file. Blocks while it syncs: not for the serving loop."""
+    file = begin_file(disk, path, data)
+    disk.sync_now((file,))
+    file.close()
+    end_file(disk, path)
+    disk.sync_directory(path.rpartition("/")[0])
+
+
+def begin_file(disk: Disk, path: str, data: bytes) -> File:
+    """The first step of many that share their syncs: what is to replace the file. Only when it is synced, `end_file`."""
     file = disk.open(path + TEMPORARY, create=True)
     if file.size():
         file.truncate(0)
     file.append((data,))
-    if durable:
-        disk.sync_now((file,))
-    file.close()
+    return file
+
+
+def end_file(disk: Disk, path: str) -> None:
+    """It takes its place; durable when the directory is synced."""
     disk.rename(path + TEMPORARY, path)
-    if durable:
-        disk.sync_directory(path.rpartition("/")[0])
 
 
 def read_file(disk: Disk, path: str) -> bytes | None:

@@ -14,6 +14,7 @@ from oncelog.engine.classic.checkpoints import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINTS,
+    end_file,
     read_file,
     read_offsets,
     read_text,
@@ -221,13 +222,22 @@ class ClassicEngine:
         if self.failed.done():
             raise self.failed.result()
         files: list[File] = []
+        replaced: list[str] = []
         directories: list[str] = []
         for partition in self._partitions.values():
             if partition.changed:
-                files += partition.close()
+                written, paths = partition.close()
+                files += written
+                replaced += paths
                 directories.append(partition.directory)
         await self._sync(files)
-        await self._loop.in_thread(lambda: self._sync_directories(directories))
+
+        def end() -> None:
+            for path in replaced:
+                end_file(self._disk, path)
+            self._sync_directories(directories)
+
+        await self._loop.in_thread(end)
         await self._write_checkpoints()
         self._journal.close()
         await self._loop.in_thread(

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import Any, Final
 
 from oncelog.config import MAX_LONG, TopicConfig
-from oncelog.engine.classic.checkpoints import LEADER_EPOCHS, write_file
+from oncelog.engine.classic.checkpoints import LEADER_EPOCHS, begin_file, write_file
 from oncelog.engine.classic.recovery import (
     Loaded,
     Snapshot,
@@ -859,8 +859,9 @@ class ClassicPartition:
 
     # The end
 
-    def close(self) -> list[File]:
-        """Writes what a clean start wants to find; the files and their directory must be synced for that.
+    def close(self) -> tuple[list[File], list[str]]:
+        """Writes what a clean start wants to find: files that must be synced for that, and then their directory; in between
+        `end_file` of the paths. A stop may not get so far, and the next start believes what has its name.
 
         A log of a few batches is its own index: ten thousand of them would mean as many small files, written and
         synced at each stop.
@@ -878,16 +879,17 @@ class ClassicPartition:
         )
         if active is not None and not small:
             files += active.write_indexes()
+        replaced: list[tuple[str, bytes]] = []
         if not small or state.producers:
             if state.log_end_offset not in self._snapshots:
                 self._snapshots.append(state.log_end_offset)
-            files += take_snapshot(self.directory, state).begin(disk)
+            replaced += take_snapshot(self.directory, state).files()
         if not small or self._epochs_kept:
-            path = f"{self.directory}/{LEADER_EPOCHS}"
-            write_file(disk, path, encode_leader_epochs(self._epochs).encode(), durable=False)
-            files.append(disk.open(path))
+            epochs = encode_leader_epochs(self._epochs).encode()
+            replaced.append((f"{self.directory}/{LEADER_EPOCHS}", epochs))
+        files += [begin_file(disk, path, data) for path, data in replaced]
         self._drop_snapshots()
-        return files
+        return files, [path for path, _ in replaced]
 
     def forget(self) -> None:
         """The topic is deleted: nothing more is written, and whoever waits is told."""

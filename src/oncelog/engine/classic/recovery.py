@@ -295,23 +295,15 @@ class Snapshot(NamedTuple):
     producers: bytes
     caches: bytes | None
 
-    def write(self, disk: Disk) -> None:
-        """Durable when it returns (B48). The caches first: a snapshot without them would be believed."""
-        if self.caches is not None:
-            write_file(disk, self.path + BATCHES, self.caches)
-        write_file(disk, self.path + SNAPSHOT, self.producers)
+    def files(self) -> list[tuple[str, bytes]]:
+        """Paths and contents, in order: a snapshot without its caches would be believed."""
+        caches = [] if self.caches is None else [(self.path + BATCHES, self.caches)]
+        return [*caches, (self.path + SNAPSHOT, self.producers)]
 
-    def begin(self, disk: Disk) -> list[File]:
-        """Writes the files in place; they count when they and their directory are synced. Torn ones have no CRC."""
-        files: list[File] = []
-        for suffix, data in ((BATCHES, self.caches), (SNAPSHOT, self.producers)):
-            if data is not None:
-                file = disk.open(self.path + suffix, create=True)
-                if file.size():
-                    file.truncate(0)
-                file.append((data,))
-                files.append(file)
-        return files
+    def write(self, disk: Disk) -> None:
+        """Durable when it returns (B48)."""
+        for path, data in self.files():
+            write_file(disk, path, data)
 
 
 def take_snapshot(directory: str, state: LogState) -> Snapshot:
