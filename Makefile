@@ -30,7 +30,7 @@ FROM ?= 1000000
 SECONDS ?= 120
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc spark_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages native wheel-native oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-matrix spark-soak lock clean
+.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-matrix spark-soak lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,12 +69,6 @@ docs: setup ## regenerate what docs/ takes from the code: APIs, settings, format
 
 messages: setup ## regenerate src/oncelog/protocol/messages from its definitions
 	@$(PY) -m oncelog.protocol.generate
-
-native: setup ## compile the hot path with mypyc (needs a C compiler) into .cache/native; ONCELOG_NATIVE=1 takes it
-	@$(PY) -m tools.native --jobs $(JOBS)
-
-wheel-native: setup ## a wheel in dist/ for this Python and machine that carries the compiled hot path
-	@$(PY) -m tools.native_wheel
 
 oracle: setup ## fetch and start a real Apache Kafka and run the tests that compare oncelog with it
 	@$(PY) -m tests.prepare

@@ -9,16 +9,6 @@ from tests.conformance.suites import franz_go, kafka_python
 from tests.conformance.transactional import CLIENTS, java_class
 from tests.oracle import fetch
 from tests.toolchains import Missing
-from tools.native import build, missing
-
-
-def compiled() -> None:
-    """The hot path, for tests/native."""
-    lacks = missing()
-    if lacks is not None:
-        raise Missing(f"wanted {lacks}, found none")
-    build()
-
 
 STEPS: Final[dict[str, Callable[[], object]]] = {
     "Apache Kafka's jars": fetch,
@@ -27,7 +17,6 @@ STEPS: Final[dict[str, Callable[[], object]]] = {
     "a word count with Kafka Streams": lambda: java_class("WordCount"),
     "franz-go's own tests": franz_go.binary,
     "kafka-python's own tests": kafka_python.source,
-    "the compiled hot path": compiled,
 }
 
 

@@ -10,7 +10,7 @@ DOCUMENT = ROOT / "docs/architecture.md"
 PACKAGE = ROOT / "src/oncelog"
 ORDER = (
     "cli pytest_plugin testcontainers pipelines embed server spark inspect sim broker client engine txn group log protocol record "
-    "ports tasks config errors model native compiled"
+    "ports tasks config errors model"
 ).split()  # as the layers in pyproject.toml, upper first
 LEFT_OUT = ("protocol/messages/", "broker/handlers/")  # generated; listed in docs/coverage.md
 

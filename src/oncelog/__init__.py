@@ -1,6 +1,5 @@
 """oncelog: exactly-once streaming for Python."""
 
-import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -8,11 +7,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Broker", "__version__"]
 __version__ = "0.1.0"
-
-if os.environ.get("ONCELOG_NATIVE"):  # before anything else of ours is imported
-    from oncelog.native import take_if_asked
-
-    take_if_asked()
 
 
 def __getattr__(name: str) -> Any:

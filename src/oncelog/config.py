@@ -389,10 +389,10 @@ class BrokerConfig:
         8_388_608, 1024, "unsent answer bytes after which reading stops"
     )
 
-    socket_thread: str = _one_of(
+    hot_path: str = _one_of(
         "python",
         ("python", "native"),
-        "who serves the sockets: the broker's thread, or one of its own in C (docs/operating.md)",
+        "who serves plain Produce and EndTxn requests: Python, or one call of C (docs/operating.md)",
     )
 
     max_partitions: int = _int(100_000, 1, "most partitions of this broker")

@@ -8,8 +8,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from random import Random
 from typing import Any, Final, Literal, TypeVar, cast
 
-import pytest
-
 from oncelog.broker.connection import Connection
 from oncelog.broker.faults import Armed, Faults
 from oncelog.broker.runtime import Runtime
@@ -22,7 +20,6 @@ from oncelog.engine.memory import MemoryDisk
 from oncelog.engine.port import Appended, Read, Refused
 from oncelog.errors import ErrorCode
 from oncelog.model import TRANSACTION_STATE, Isolation, TopicPartition, coordinator_partition
-from oncelog.native import is_taken
 from oncelog.protocol.apis import APIS
 from oncelog.protocol.frame import Frames
 from oncelog.protocol.header import read_response_header, request_frame
@@ -280,13 +277,6 @@ class Stage:
         return self.faults.arm("lose", "before_marker")
 
 
-def stand_in(target: Any, name: str, with_: Callable[..., Any]) -> None:
-    """From now on `target` does this instead. An object of a compiled class cannot: the test is for the sources."""
-    if is_taken() and not hasattr(target, "__dict__"):
-        pytest.skip(f"sources only: replaces {type(target).__name__}.{name}")
-    setattr(target, name, with_)
-
-
 class Refusing:
     """Refuses writes to one partition while it is `on`: `with Refusing(partition, error) as refusing:`."""
 
@@ -326,8 +316,8 @@ class Refusing:
                 return resolved(Refused(self._error))
             return self._append_marker(**how)
 
-        stand_in(self._partition, "append", append)
-        stand_in(self._partition, "append_marker", append_marker)
+        self._partition.append = append
+        self._partition.append_marker = append_marker
         return self
 
     def __exit__(self, *_: object) -> None:

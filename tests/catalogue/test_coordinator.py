@@ -16,7 +16,6 @@ from oncelog.txn.state import Txn as Stored
 from oncelog.txn.stored import encode_txn
 from tests.catalogue.client import Txn, added, committed, offset_of, wrote
 from tests.catalogue.stage import DAY_MS, Closed, Down, Refusing, Stage, stand_in
-from tests.native import sources_only
 
 COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 FENCED = ("INVALID_PRODUCER_EPOCH @-1", "PRODUCER_FENCED", "PRODUCER_FENCED")
@@ -758,7 +757,6 @@ def _batches(stage: Stage, topic: str, index: int = 0) -> Iterator[BatchHeader]:
             yield header
 
 
-@sources_only("replaces a constant of the module")
 def test_b25_kafka_7286_a_record_larger_than_the_loaders_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oncelog.broker.transaction_log.READ_BYTES", 100)
     monkeypatch.setattr("oncelog.broker.groups_shard.LOAD_BYTES", 100)

@@ -20,11 +20,11 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture(params=["python", "native"])
-def socket_thread(request: pytest.FixtureRequest) -> str:
-    """Who serves the sockets: the setting socket.thread."""
+def hot_path(request: pytest.FixtureRequest) -> str:
+    """Who serves plain requests: the setting hot.path."""
     if request.param == "native":
         try:
-            load("wire")
+            load("lane")
         except CannotBuild as why:
             pytest.skip(str(why))
     return request.param

@@ -105,10 +105,10 @@ def check(bootstrap: str, topic: str, load: Load) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_50_kills_lose_nothing_and_double_nothing(tmp_path: Path, socket_thread: str) -> None:
+def test_50_kills_lose_nothing_and_double_nothing(tmp_path: Path, hot_path: str) -> None:
     rng = random.Random(20)
-    cycles = CYCLES if socket_thread == "python" else CYCLES_IN_C
-    settings = {"log.segment.bytes": "262144", "socket.thread": socket_thread}
+    cycles = CYCLES if hot_path == "python" else CYCLES_IN_C
+    settings = {"log.segment.bytes": "262144", "hot.path": hot_path}
     with ServedBroker(tmp_path, settings=settings) as broker:
         create_topic(broker.bootstrap, "t", partitions=PARTITIONS)
         load = Load(broker.bootstrap, "t")

@@ -25,8 +25,8 @@ from oncelog.server.main import Options, Server
 
 
 @pytest.fixture
-def broker(socket_thread: str) -> Iterator[oncelog.Broker]:
-    with oncelog.Broker(virtual_clock=True, settings={"socket.thread": socket_thread}) as running:
+def broker() -> Iterator[oncelog.Broker]:
+    with oncelog.Broker(virtual_clock=True) as running:
         yield running
 
 
@@ -181,8 +181,8 @@ def test_t7_a_silent_connection_is_closed(broker: oncelog.Broker) -> None:
         assert is_closed(idle)
 
 
-def test_t8_too_many_connections_are_refused(socket_thread: str) -> None:
-    with oncelog.Broker(settings={"max.connections": 5, "socket.thread": socket_thread}) as broker:
+def test_t8_too_many_connections_are_refused() -> None:
+    with oncelog.Broker(settings={"max.connections": 5}) as broker:
         doors = [connect(broker) for _ in range(5)]
         for number, door in enumerate(doors):
             door.sendall(api_versions(number))
@@ -313,8 +313,8 @@ def test_t8_without_descriptors_the_broker_waits_and_then_accepts_again(
         assert correlation_of(receive(door)) == 2
 
 
-def test_a_stop_lets_answers_under_way_leave(socket_thread: str) -> None:
-    broker = oncelog.Broker(settings={"socket.thread": socket_thread}).start()
+def test_a_stop_lets_answers_under_way_leave() -> None:
+    broker = oncelog.Broker().start()
     create_topic(broker.bootstrap, "t")
     write_all(broker.bootstrap, "t", [os.urandom(900_000) for _ in range(20)])
     with connect(broker) as door:
@@ -399,9 +399,9 @@ def test_an_address_that_this_machine_does_not_have_is_skipped_if_there_is_anoth
     assert asyncio.run(ask()) == 5
 
 
-def test_t9_who_ends_its_side_and_does_not_read_is_dropped_in_time_too(socket_thread: str) -> None:
+def test_t9_who_ends_its_side_and_does_not_read_is_dropped_in_time_too() -> None:
     """Below the limit of the write buffer as well, where nothing else is counted against it."""
-    settings = {"connection.write.buffer.limit.bytes": 1 << 28, "socket.thread": socket_thread}
+    settings = {"connection.write.buffer.limit.bytes": 1 << 28}
     with oncelog.Broker(virtual_clock=True, settings=settings) as broker:
         create_topic(broker.bootstrap, "t")
         write_all(broker.bootstrap, "t", [os.urandom(900_000) for _ in range(20)])

@@ -16,7 +16,6 @@ from oncelog.sim.runs import run_seed
 from oncelog.txn import coordinator
 from oncelog.txn.coordinator import decide_add, decide_end, decide_verify
 from oncelog.txn.state import State, Txn
-from tests.native import sources_only
 
 
 def first_broken(is_fit: Callable[[int], object], limit: int = 200) -> str:
@@ -28,7 +27,6 @@ def first_broken(is_fit: Callable[[int], object], limit: int = 200) -> str:
     return ""
 
 
-@sources_only("breaks a rule on purpose")
 def test_a_coordinator_that_says_yes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def yes(
         txn: Txn | None,  # noqa: ARG001  # the rule's signature
@@ -41,7 +39,6 @@ def test_a_coordinator_that_says_yes_is_noticed(monkeypatch: pytest.MonkeyPatch)
     assert "WrongAnswer" in first_broken(lambda _: True)
 
 
-@sources_only("breaks a rule on purpose")
 def test_a_log_that_takes_a_gap_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def fine(*_: Any) -> None: ...
 
@@ -57,7 +54,6 @@ def test_a_group_whose_offsets_come_back_is_noticed(monkeypatch: pytest.MonkeyPa
     assert "tenant" in first_broken(lambda seed: draw(seed).tenants)
 
 
-@sources_only("breaks a rule on purpose")
 def test_an_heir_that_is_no_heir_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Txn, "owner", property(lambda self: self.producer))
     assert first_broken(lambda seed: draw(seed).two_phases)

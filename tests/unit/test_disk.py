@@ -17,7 +17,6 @@ from oncelog.errors import StorageFault
 from oncelog.ports import Bytes, Disk
 from oncelog.sim.loop import NOBODY, Owner, VirtualLoop
 from oncelog.tasks import Future
-from tests.native import sources_only
 
 T = TypeVar("T")
 
@@ -110,7 +109,6 @@ def test_more_files_than_descriptors(tmp_path: pathlib.Path) -> None:
     assert descriptors() < before
 
 
-@sources_only("replaces a function of the module")
 def test_a_sync_of_many_files_holds_few_descriptors(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +140,6 @@ def _refuses(_: int) -> None:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-@sources_only("replaces a function of the module")
 @pytest.mark.parametrize("swept", [True, False])
 def test_many_files_are_swept_and_each_is_asked_only_if_the_sweep_failed(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, swept: bool
@@ -184,7 +181,6 @@ MOUNTS = """
 """
 
 
-@sources_only("replaces a constant of the module")
 @pytest.mark.parametrize("row", [line.split() for line in MOUNTS.strip().splitlines()[1:]])
 def test_a_sweep_is_enough_only_where_it_tells_of_errors(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, row: list[str]

@@ -30,7 +30,6 @@ from oncelog.server.main import Options, Server, as_asyncio
 from oncelog.sim.loop import VirtualLoop
 from oncelog.tasks import Future, begun, spawn
 from tests.classic_world import World
-from tests.native import sources_only
 
 LARGEST_STEPS = (
     10_600  # of a transaction with CPython 3.11, when its code is warm; 13,900 before the short ways
@@ -38,14 +37,12 @@ LARGEST_STEPS = (
 TRANSACTION = CASES["transaction of 10 records of 1 KB"]
 
 
-@sources_only("counts steps of the interpreter")
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the bytecode of another version has other steps")
 def test_a_transaction_takes_no_more_steps_than_when_this_was_written() -> None:
     found = asyncio.run(measure(TRANSACTION, turns=40))
     assert 1000 < found["steps"] < LARGEST_STEPS
 
 
-@sources_only("counts steps of the interpreter")
 def test_keeping_the_requests_takes_at_most_3_percent_of_the_steps_of_a_transaction() -> None:
     kept = asyncio.run(measure(TRANSACTION, turns=40))["steps"]
     without = asyncio.run(measure(TRANSACTION, turns=40, settings={"transaction.trace.requests": "0"}))[
@@ -122,7 +119,6 @@ def test_a_segment_that_is_not_asked_would_have_said_that_it_is_not_full(
     assert bases[0] == bases[1]
 
 
-@sources_only("replaces a function of the module")
 def test_one_partition_is_answered_as_many_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The same requests to two brokers, the short way and the long one: the same answers, bit for bit."""
     now = int(time.time() * 1000)

@@ -1,14 +1,12 @@
-"""The thread for sockets is compiled when it is first wanted; where it cannot be, its twin in Python serves."""
+"""The express lane is compiled when it is first wanted; where it cannot be, Python serves."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
-from oncelog.config import read_broker_config
 from oncelog.server.build import CannotBuild, load
-from oncelog.server.native import NativeStreams, streams_of
-from oncelog.server.sockets import PlainStreams
+from tests.unit.test_lane import served_by_the_lane
 
 
 @pytest.fixture
@@ -21,30 +19,24 @@ def test_without_a_compiler_python_serves_and_the_log_says_why(
     cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("PATH", str(cache))
-    streams = streams_of(read_broker_config({"socket.thread": "native"}), lambda: 0)
-    streams.close()
-    assert isinstance(streams, PlainStreams)
-    assert "sockets.not_native why=wire.c: wanted cc, gcc or clang on the PATH, found none" in caplog.text
+    assert served_by_the_lane({"hot.path": "native"}) is None
+    assert "lane.missing why=lane.c: wanted cc, gcc or clang on the PATH, found none" in caplog.text
 
 
 def test_nothing_is_compiled_for_who_did_not_ask(cache: Path) -> None:
-    streams = streams_of(read_broker_config({}), lambda: 0)
-    streams.close()
-    assert isinstance(streams, PlainStreams)
+    assert served_by_the_lane({}) is None
     assert not cache.exists()
 
 
 def test_it_is_compiled_once_and_anew_for_other_flags(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _wants_compiler()
-    streams = streams_of(read_broker_config({"socket.thread": "native"}), lambda: 0)
-    streams.close()
-    assert isinstance(streams, NativeStreams)
+    assert served_by_the_lane({"hot.path": "native"}) == 1
     (built,) = cache.iterdir()
     made = built.stat().st_mtime_ns
-    assert load("wire").Wire
+    assert load("lane").Lane
     assert (built.stat().st_mtime_ns, list(cache.iterdir())) == (made, [built])
     monkeypatch.setenv("CFLAGS", "-O0")
-    assert load("wire").Wire
+    assert load("lane").Lane
     assert len(list(cache.iterdir())) == 2
 
 
@@ -53,8 +45,8 @@ def test_what_the_compiler_says_is_told_and_nothing_is_left(
 ) -> None:
     _wants_compiler()
     monkeypatch.setenv("CFLAGS", "-Dint=no_such_name")
-    with pytest.raises(CannotBuild, match=r"(?s)wire\.c: .*no_such_name"):
-        load("wire")
+    with pytest.raises(CannotBuild, match=r"(?s)lane\.c: .*no_such_name"):
+        load("lane")
     assert list(cache.iterdir()) == []
 
 
@@ -62,9 +54,7 @@ def test_a_cache_that_cannot_be_written_is_no_end(tmp_path: Path, monkeypatch: p
     _wants_compiler()
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    streams = streams_of(read_broker_config({"socket.thread": "native"}), lambda: 0)
-    streams.close()
-    assert isinstance(streams, PlainStreams)
+    assert served_by_the_lane({"hot.path": "native"}) is None
 
 
 def _wants_compiler() -> None:

@@ -1,5 +1,4 @@
-"""Streams on our own epoll (decision 0022) and in a thread of their own (0024): real sockets of this machine, and turns that the
-test makes."""
+"""Streams on our own epoll (decision 0022): real sockets of this machine, and turns that the test makes."""
 
 import os
 import random
@@ -15,19 +14,12 @@ from typing import Any
 import psutil
 import pytest
 
-from oncelog.server import native, sockets
-from oncelog.server.build import CannotBuild, load
-from oncelog.server.native import NativeStreams
-from oncelog.server.sockets import EVENTS_PER_TURN, RECEIVE_BUFFER_BYTES, PlainStreams
-from oncelog.server.streams import Stream
-from tests.native import sources_only
+from oncelog.server import sockets
+from oncelog.server.sockets import EVENTS_PER_TURN, RECEIVE_BUFFER_BYTES, Stream, Streams
 
 LIMIT_BYTES = 1 << 20
 FRAME_LIMIT_BYTES = 8 << 20
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: whoever closes, resets
-AHEAD_BYTES = (1 << 20) + (
-    256 << 10
-)  # of wire.c: its limit for one channel, and the read that goes beyond it
 
 
 class Recorded:
@@ -72,16 +64,8 @@ class Recorded:
 
 
 class Stage:
-    def __init__(self, kind: str) -> None:
-        self.is_native = kind == "native"
-        if self.is_native:
-            try:
-                wire = load("wire")
-            except CannotBuild as why:
-                pytest.skip(str(why))
-            self.streams = NativeStreams(wire, lambda: 0, frame_limit_bytes=FRAME_LIMIT_BYTES)
-        else:
-            self.streams = PlainStreams(lambda: 0, frame_limit_bytes=FRAME_LIMIT_BYTES)
+    def __init__(self) -> None:
+        self.streams = Streams(lambda: 0, frame_limit_bytes=FRAME_LIMIT_BYTES)
         self.turns = 0
         self._door = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self._kept: list[Recorded] = []
@@ -129,20 +113,15 @@ def ready(*files: Any, wait_s: float = 0, event: int = select.POLLIN) -> list[in
     return [descriptor for descriptor, _ in look.poll(wait_s * 1000)]
 
 
-@pytest.fixture(params=["plain", "native"])
-def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
-    stage = Stage(request.param)
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    stage = Stage()
     yield stage
     stage.close()
 
 
-only_plain = pytest.mark.parametrize("stage", ["plain"], indirect=True)
-only_native = pytest.mark.parametrize("stage", ["native"], indirect=True)
-
-
 def set_sent_together(monkeypatch: pytest.MonkeyPatch, ns: int) -> None:
-    for module in (sockets, native):
-        monkeypatch.setattr(module, "SENT_TOGETHER_NS", ns)
+    monkeypatch.setattr(sockets, "SENT_TOGETHER_NS", ns)
 
 
 def take(stage: Stage, side: Recorded, count: int) -> bytes:
@@ -225,7 +204,6 @@ def test_who_sends_no_more_may_still_read(stage: Stage) -> None:
     assert side.peer.recv(100) == b"answer"
 
 
-@sources_only("replaces a constant of the module")
 def test_the_answers_of_a_turn_leave_at_its_end(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     set_sent_together(monkeypatch, 10**12)
     sides = [stage.connect() for _ in range(200)]
@@ -267,7 +245,6 @@ def test_a_large_answer_does_not_overtake_a_small_one_of_its_turn(stage: Stage) 
         assert take(stage, side, 200_005) == b"small" + large
 
 
-@sources_only("replaces a constant of the module")
 def test_no_answer_waits_long_for_the_others_of_its_turn(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,7 +279,6 @@ def test_a_close_in_the_turn_takes_the_answer_along(stage: Stage) -> None:
     assert side.peer.recv(100) == b""
 
 
-@only_plain
 def test_each_stream_is_read_once_in_a_turn_and_all_have_theirs(stage: Stage) -> None:
     sides = [stage.connect() for _ in range(EVENTS_PER_TURN + 50)]
     for side in sides:
@@ -321,7 +297,7 @@ def test_a_large_sender_does_not_keep_the_others_waiting(stage: Stage) -> None:
     while ready(large.peer, wait_s=0.2, event=select.POLLOUT):
         large.peer.send(framed(bytes(65_532)))  # a whole number of them fits any power of two
     stage.turn()
-    assert 0 < len(large.found) <= (AHEAD_BYTES if stage.is_native else RECEIVE_BUFFER_BYTES)
+    assert 0 < len(large.found) <= RECEIVE_BUFFER_BYTES
     small.ask(b"question")
     stage.turn_until(lambda: bool(small.found))
 
@@ -442,23 +418,6 @@ def test_a_length_that_cannot_be_is_told(stage: Stage, length: int) -> None:
     assert side.said == [f"a frame of {length} bytes, wanted 0 to {FRAME_LIMIT_BYTES}"]
 
 
-@only_native
-def test_what_waits_for_python_is_limited_in_all_channels_together(stage: Stage) -> None:
-    sides = [stage.connect() for _ in range(60)]
-    for side in sides:
-        side.peer.setblocking(False)
-    sent = dict.fromkeys(sides, 0)
-    waiting = list(sides)
-    while waiting:
-        waiting = [side for side in waiting if ready(side.peer, wait_s=0.01, event=select.POLLOUT)]
-        for side in waiting:
-            sent[side] += side.peer.send(bytes(1 << 20))  # empty requests, of four bytes each
-    stage.turn()
-    assert 31 << 20 < sum(4 * len(side.frames) for side in sides) < 34 << 20
-    stage.turn_until(lambda: all(len(side.frames) == sent[side] // 4 for side in sides))  # and it goes on
-
-
-@only_native
 def test_a_closed_socket_is_given_back_and_nothing_is_kept(stage: Stage) -> None:
     files = psutil.Process().num_fds
     before = files()
@@ -482,24 +441,6 @@ def test_a_closed_socket_is_given_back_and_nothing_is_kept(stage: Stage) -> None
         assert time.monotonic() < deadline, f"{files() - before} descriptors are left"
         stage.turn()
         time.sleep(0.01)
-
-
-@only_native
-def test_a_wire_may_be_closed_while_everything_is_under_way(stage: Stage) -> None:
-    sides = [stage.connect() for _ in range(50)]
-    for side in sides:
-        side.ask(*[b"question"] * 20)
-        side.stream.write([bytes(3_000_000)])
-    stage.streams.close()
-    stage.streams.close()
-    for side in sides:
-        side.stream.write([b"too late"])
-        side.stream.close()
-        assert side.stream.unsent_bytes == 0
-        assert side.stream.is_closing
-        with suppress(ConnectionResetError):
-            while side.peer.recv(1 << 20):
-                pass
 
 
 def test_many_ask_and_are_answered_while_others_come_and_go(stage: Stage) -> None:

@@ -6,7 +6,6 @@ from typing import TypeVar
 import pytest
 
 from oncelog.tasks import Cancelled, Future, Gate, after, resolved, sleep, spawn, supervise, within
-from tests.native import sources_only
 
 T = TypeVar("T")
 
@@ -317,7 +316,6 @@ def test_within_takes_the_first_of_two_that_come_in_one_turn(loop: Turns) -> Non
     assert task.result() is False
 
 
-@sources_only("counts the callbacks in a class of its own")
 def test_within_leaves_no_callback_behind_on_a_future_that_outlives_it(loop: Turns) -> None:
     class Counted(Future[int]):
         callbacks = 0

@@ -14,7 +14,7 @@ from oncelog.broker.counters import Rpc
 from oncelog.broker.faults import Faults
 from oncelog.broker.handlers import Api, api_of
 from oncelog.broker.ring import ANSWER, TOOK, TRACED, Entry
-from oncelog.broker.runtime import Runtime
+from oncelog.broker.runtime import Lane, Runtime
 from oncelog.errors import ErrorCode, MalformedMessage, StorageFault
 from oncelog.protocol.header import RequestHeader, read_request_header, response_frame_parts
 from oncelog.tasks import Cancelled, Future, Task, begun
@@ -150,8 +150,30 @@ class Connection:
         """Takes whole requests, in order; answers that are ready at once leave in one write."""
         if self._closed:
             return
-        self._queued.extend(frames)
-        self._pump()
+        lane = self._broker.lane
+        if lane is not None and not (self._queued or self._answers or self._held):
+            frames = self._express(lane, frames)
+        if frames:
+            self._queued.extend(frames)
+            self._pump()
+
+    def _express(self, lane: Lane, frames: list[bytes]) -> list[bytes]:
+        """Answers the leading frames that are plain, and returns the others. Nothing is under way here."""
+        if self._broker.faults is not None:  # they want to see every request
+            return frames
+        try:
+            answers = lane.serve(frames, self._peer)
+        except StorageFault as fault:
+            self._broker.fail(fault)
+        except Exception:
+            log.exception("request.failed peer=%s:%d", *self._peer)
+        else:
+            if answers:
+                self.requests += len(answers)
+                self._wire.write(answers)
+            return frames[len(answers) :]
+        self.close()
+        return []
 
     def hold(self, *, held: bool) -> None:
         """While held, no further request is begun: the client does not take the answers it has."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from oncelog.broker.context import Context
 from oncelog.broker.counters import Counters
@@ -26,6 +26,19 @@ from oncelog.tasks import Loop
 log = logging.getLogger("oncelog.broker")
 
 INIT_PRODUCER_ID: Final = 22
+
+
+class Lane(Protocol):
+    """Answers plain requests in one call (server/lane.c)."""
+
+    @property
+    def served(self) -> int:
+        """Requests that were answered here."""
+        ...
+
+    def serve(self, frames: list[bytes], peer: tuple[str, int], /) -> list[bytes]:
+        """The answers of the leading frames that are plain, with their lengths. What is not plain was not touched."""
+        ...
 
 
 class Runtime:
@@ -79,6 +92,7 @@ class Runtime:
                 limit_bytes=config.transaction_trace_bytes,
             )
         self.faults: Faults | None = None
+        self.lane: Lane | None = None
         self.fetch_sessions = FetchSessions(clock, chance, config.max_incremental_fetch_session_cache_slots)
         # InitProducerId 6 is unstable in Kafka 4.x: offered only to who asks for two-phase commit (TX-19).
         self.offered = {INIT_PRODUCER_ID: 6} if config.transaction_two_phase_commit_enable else {}

@@ -16,7 +16,6 @@ from oncelog.broker.counters import Counters
 from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.producer_ids import ProducerIds
 from oncelog.broker.transaction_log import TransactionLog, error_of
-from oncelog.compiled import mypyc_attr
 from oncelog.config import BrokerConfig
 from oncelog.engine.port import Engine, Partition, Refused
 from oncelog.errors import ErrorCode
@@ -75,7 +74,6 @@ class LostWrite(Exception):
     """Raised by `Points.reach` at before_marker: this one write is lost, and the coordinator tries again."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Points:
     """Named places in the life of a transaction where a test may wait, kill the broker or lose a write.
 

@@ -32,9 +32,11 @@ from oncelog.cost.sides import (
 HIGHER: Final = "higher"
 LOWER: Final = "lower"
 TUNED: Final = {"add.partitions.to.txn.retry.backoff.ms": "1"}
+TUNED_NAME: Final = "Apache Kafka, backoff 1 ms"
 FLUSHED: Final = {"log.flush.interval.messages": "1"}
 MANY_CONNECTIONS: Final = 100  # from here on one request in flight on each
 JAVA_RECORDS_PER_SECOND: Final = 40_000  # about as many records as Java's tool sends in the time of a run
+FETCHED_BYTES: Final = 64 << 20
 LOG_BYTES: Final = 1 << 30
 LARGE_PARTITIONS: Final = 8
 WARM_UP_S: Final = 20.0
@@ -166,8 +168,11 @@ def seen(bootstrap: str, topic: str, seconds: float) -> Loaded:
 
 
 def fetched(bootstrap: str, topic: str, seconds: float) -> Loaded:
-    """Reads what was written just before: from the page cache, on both sides."""
-    load.produce(bootstrap, topic, record_bytes=1024, seconds=max(seconds / 2, 0.5))
+    """Reads what was written just before, from the page cache: as much on every side, and when it is on the disk."""
+    written = 0
+    while written < FETCHED_BYTES:
+        written += load.produce(bootstrap, topic, record_bytes=1024, batch_bytes=1_000_000, seconds=0.1).bytes
+    os.sync()
     return load.fetch(bootstrap, topic, partitions=1, max_bytes=1_048_576, seconds=seconds)
 
 
@@ -261,19 +266,19 @@ def cells(*, power: bool = False) -> list[Cell]:
 
 
 def sides_of(against: str | None, *, power: bool) -> list[Side]:
-    """oncelog first. `against`: None, "kafka" (Apache Kafka at its defaults and tuned), or HOST:PORT."""
-    ours: Side = OncelogSide("power" if power else "process")
-    if against is None:
-        return [ours]
-    if against != "kafka":
-        return [ours, RunningSide(against)]
+    """oncelog first, then oncelog without its express lane, which waits for no sync. `against`: None, "kafka" (Apache
+    Kafka at its defaults and tuned), or HOST:PORT."""
     if power:
-        return [ours, KafkaSide("Apache Kafka, flush.messages=1", {**FEW, **TUNED, **FLUSHED})]
-    return [
-        ours,
-        KafkaSide("Apache Kafka", FEW),
-        KafkaSide("Apache Kafka, backoff 1 ms", {**FEW, **TUNED}),
-    ]
+        ours: list[Side] = [OncelogSide("power")]
+    else:
+        ours = [OncelogSide(), OncelogSide(hot_path="python")]
+    if against is None:
+        return ours
+    if against != "kafka":
+        return [*ours, RunningSide(against)]
+    if power:
+        return [*ours, KafkaSide("Apache Kafka, flush.messages=1", {**FEW, **TUNED, **FLUSHED})]
+    return [*ours, KafkaSide("Apache Kafka", FEW), KafkaSide(TUNED_NAME, {**FEW, **TUNED})]
 
 
 def measure(
@@ -324,7 +329,7 @@ def measure(
             mb = max(peak, default=resident_mb(side.process_id))
             found.memory.append({"side": side.name, "when": "under load", "mb": mb})
         if with_starts and not power:
-            _restarts(found, sides[:2], rounds, log_bytes, tell)
+            _restarts(found, _restarted(sides), rounds, log_bytes, tell)
     except KeyboardInterrupt:
         found.troubles.append("interrupted: later cells and rounds are missing")
     finally:
@@ -346,7 +351,12 @@ def _warm_up(bootstrap: str, seconds: float) -> None:
 
 
 def _asked(cell: Cell, sides: Sequence[Side]) -> Sequence[Side]:
-    return sides if cell.transactional else sides[:2]
+    return sides if cell.transactional else [side for side in sides if side.name != TUNED_NAME]
+
+
+def _restarted(sides: Sequence[Side]) -> Sequence[Side]:
+    """Ours and one Kafka: neither the lane nor Kafka's wait has to do with a start."""
+    return [sides[0], *[side for side in sides[1:] if not side.name.startswith("oncelog")][:1]]
 
 
 def _steps(wanted: Sequence[Cell], sides: Sequence[Side], rounds: int) -> int:
@@ -470,7 +480,7 @@ def _restarts(
 
 
 def _keep_memory(found: Result) -> None:
-    beside = [each["side"] for each in found.starts[:2]]
+    beside = [each["side"] for each in found.starts if each["side"] != TUNED_NAME]
     for when, bar in (("idle", 0.15), ("under load", 0.2)):
         for each in found.memory[:]:
             if each["when"] == when and each["mb"] is not None and each["side"] in beside:

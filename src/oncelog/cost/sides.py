@@ -17,7 +17,6 @@ from oncelog.client.address import parse_bootstrap
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
 from oncelog.cost.load import CannotMeasure, Loaded
-from oncelog.native import VARIABLE
 
 START_LIMIT_S: Final = 120.0
 TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -48,22 +47,20 @@ class Side(Protocol):
 
 
 class OncelogSide:
-    """`oncelog serve` of this installation."""
+    """`oncelog serve` of this installation, with the express lane (decision 0027) or by Python alone."""
 
     def __init__(
         self,
         durability: str = "process",
         settings: Mapping[str, str] | None = None,
         *,
-        native: bool | None = None,
+        hot_path: str = "native",
     ) -> None:
-        """`native`: with the compiled hot path, without it, or (None) as the environment says."""
         self.name = "oncelog" if durability == "process" else f"oncelog, durability={durability}"
-        self._environment = dict(os.environ)
-        if native is not None:
-            self._environment[VARIABLE] = "require" if native else "0"
+        if hot_path != "native":
+            self.name += f", hot.path={hot_path}"
         self._durability = durability
-        self._settings = dict(settings or {})
+        self._settings = {"hot.path": hot_path, **(settings or {})}
         self._folder = Path(tempfile.mkdtemp(prefix="oncelog-bench-"))
         self._process: subprocess.Popen[str] | None = None
         self._bootstrap = "127.0.0.1:0"
@@ -82,9 +79,7 @@ class OncelogSide:
         for name, value in self._settings.items():
             words += ["--set", f"{name}={value}"]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                words, stdout=subprocess.PIPE, stderr=log, text=True, env=self._environment
-            )
+            self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self._process.stdout is not None
         said = self._process.stdout.readline()
         if not said.startswith("oncelog ready on "):

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Sequence
 from typing import Final, NoReturn, cast
 
-from oncelog.compiled import mypyc_attr
 from oncelog.errors import StorageFault
 from oncelog.ports import Bytes, File
 from oncelog.tasks import Future, Loop
@@ -194,7 +193,6 @@ def _rest(pieces: Sequence[Bytes], done: int) -> list[memoryview]:
     return rest
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class RealDisk:
     """Files below `root`, which is made if missing and locked against a second process until `close`.
 

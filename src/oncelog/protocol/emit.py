@@ -201,8 +201,7 @@ def layout_name(kind: str, letters: str) -> str:
 class Reader(_Code):
     """Writes the function that reads the versions of one group."""
 
-    # Lists and elements have names of their own, because each has a type of its own. So have counts of loops: compiled code
-    # (oncelog.native) looks at the count again in every round.
+    # Lists, elements and counts of loops have names of their own, because each has a type of its own.
     lists = 0
     elements = 0
     counts = 0

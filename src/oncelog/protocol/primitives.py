@@ -4,13 +4,12 @@ import struct
 from abc import abstractmethod
 from typing import Any, ClassVar, Final
 
-from oncelog.compiled import mypyc_attr
 from oncelog.errors import MalformedMessage, OncelogError
 
 BytesLike = bytes | bytearray | memoryview
 
 ABSENT: Final[Any] = []
-"""Stands for "a fresh list" or "a fresh struct" in the signatures of generated classes. A list, for compiled code looks at types."""
+"""Stands for "a fresh list" or "a fresh struct" in the signatures of generated classes."""
 
 STRING_LIMIT_BYTES: Final = 0x7FFF  # Kafka refuses longer strings, also where the length is a varint
 APART_BYTES: Final = 1024  # record bytes from this size on are handed over instead of copied by encode_parts
@@ -21,7 +20,6 @@ class UnwritableMessage(OncelogError, ValueError):
     """A message that its version cannot express: null where null is not allowed, a number too large. Our bug."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Struct:
     """A part of a message: compared and shown by its fields."""
 
@@ -40,7 +38,6 @@ class Struct:
         return f"{type(self).__name__}({shown})"
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Message(Struct):
     """A whole request, response or data message."""
 

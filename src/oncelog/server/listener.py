@@ -8,9 +8,8 @@ from typing import Any, Final, cast
 
 from oncelog.broker.connection import Connection
 from oncelog.broker.runtime import Runtime
-from oncelog.server.native import streams_of
 from oncelog.server.open_files import shares
-from oncelog.server.sockets import NOT_NOW
+from oncelog.server.sockets import NOT_NOW, Streams
 from oncelog.tasks import Timer
 
 log = logging.getLogger("oncelog.listener")
@@ -33,7 +32,9 @@ class Listener:
     def __init__(self, broker: Runtime) -> None:
         self.broker = broker
         self._connections_limit = min(broker.config.max_connections, shares().connections)
-        self.streams = streams_of(broker.config, broker.clock.monotonic_ms)
+        self.streams = Streams(
+            broker.clock.monotonic_ms, frame_limit_bytes=broker.config.socket_request_max_bytes
+        )
         self.half_received_bytes = 0
         self._accepted = 0
         self.links: dict[int, Link] = {}

@@ -17,6 +17,7 @@ from oncelog.engine.classic.engine import ClassicEngine
 from oncelog.engine.disk import RealDisk
 from oncelog.engine.fragile import FragileDisk
 from oncelog.errors import OncelogError
+from oncelog.server.lane import lane_of
 from oncelog.server.listener import Listener
 from oncelog.server.loop import AsyncioLoop, JumpLoop, SystemChance, SystemClock
 from oncelog.server.memory import keep_large_blocks
@@ -74,6 +75,7 @@ class Server:
             port=options.advertised_port or options.listen_port,
             on_fatal=self._fail,
         )
+        self.broker.lane = lane_of(self.broker)
         self.listener = Listener(self.broker)
 
     async def start(self) -> int:

@@ -1,4 +1,4 @@
-"""Connected sockets on an epoll of our own, which asyncio watches as if it were one socket (decision 0022); native.py is their twin.
+"""Connected sockets on an epoll of our own, which asyncio watches as if it were one socket (decision 0022).
 
 An event is one look into a dict and one read. Answers are sent directly, those of one turn together at its end; a buffer for
 writing, and a wish to be told of room, exist only while a socket does not take all.
@@ -11,17 +11,18 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 from time import monotonic_ns
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from oncelog.errors import MalformedMessage, OncelogError
 from oncelog.protocol.frame import Frames
-from oncelog.server.streams import JOINED_BYTES, SENT_TOGETHER_NS, Owner
 
 log = logging.getLogger("oncelog.sockets")
 
 if not hasattr(select, "epoll"):
     raise OncelogError("the broker runs on Linux: its sockets are served by epoll, which this system lacks")
 
+SENT_TOGETHER_NS: Final = 2_000_000  # an answer waits no longer for the others of its turn
+JOINED_BYTES: Final = 65_536  # what is larger is sent from where it lies, and at once
 RECEIVE_BUFFER_BYTES: Final = 1 << 20
 EVENTS_PER_TURN: Final = 256  # the others come first in the next turn: the kernel hands them out in a circle
 PIECES_PER_SEND: Final = 1024  # as many as the system takes (IOV_MAX)
@@ -30,25 +31,53 @@ READABLE: Final = select.EPOLLIN
 WRITABLE: Final = select.EPOLLOUT
 
 
-class PlainStreams:
+class Owner(Protocol):
+    """Who is told what happens to a stream."""
+
+    def received(self, frames: list[bytes], half_bytes: int) -> None:
+        """Whole requests without their lengths, and how much there is of one that is not complete. One of the two is there."""
+        ...
+
+    def refused(self, why: str) -> None:
+        """The stream cannot be cut any more."""
+        ...
+
+    def ended(self) -> None:
+        """The other side sends no more; it may still read."""
+        ...
+
+    def blocked(self) -> None:
+        """More than the limit waits to be sent."""
+        ...
+
+    def unblocked(self) -> None:
+        """Most of it has left."""
+        ...
+
+    def gone(self) -> None:
+        """The socket is closed, whoever did it."""
+        ...
+
+
+class Streams:
     """All open streams. They share one receive buffer: there is one thread, and what was received is taken over before
     the next read. An idle stream thus holds no buffer."""
 
     def __init__(self, now_ms: Callable[[], int], *, frame_limit_bytes: int) -> None:
         self.epoll = select.epoll()
         self.frame_limit_bytes = frame_limit_bytes
-        self.opened: dict[int, PlainStream] = {}
+        self.opened: dict[int, Stream] = {}
         self.buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.sends_later = False
-        self.later: list[PlainStream] = []  # those that have something to send at the end of the turn
+        self.later: list[Stream] = []  # those that have something to send at the end of the turn
         self._now_ms = now_ms
         self.turn_ms = now_ms()  # when the turn began: one look at the clock for all that arrived
 
     def fileno(self) -> int:
         return self.epoll.fileno()
 
-    def open(self, connected: socket.socket, owner: Owner, *, unsent_limit_bytes: int) -> "PlainStream":
-        return PlainStream(self, connected, owner, unsent_limit_bytes)
+    def open(self, connected: socket.socket, owner: Owner, *, unsent_limit_bytes: int) -> "Stream":
+        return Stream(self, connected, owner, unsent_limit_bytes)
 
     def turn(self) -> None:
         """Reads once from each stream that has something, sends on where there is room again, then sends the answers.
@@ -90,7 +119,7 @@ class PlainStreams:
         self.later.clear()
 
 
-class PlainStream:
+class Stream:
     """One connected socket."""
 
     __slots__ = (
@@ -112,7 +141,7 @@ class PlainStream:
     )
 
     def __init__(
-        self, streams: PlainStreams, connected: socket.socket, owner: Owner, unsent_limit_bytes: int
+        self, streams: Streams, connected: socket.socket, owner: Owner, unsent_limit_bytes: int
     ) -> None:
         connected.setblocking(False)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
