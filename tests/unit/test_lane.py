@@ -269,6 +269,8 @@ class Client:
             struct.pack_into(">I", batch, 17, crc32c(bytes(batch[CRC_FROM:])))
         elif trouble < 0.13:
             struct.pack_into(">h", batch, 51, self.epoch + rng.choice((-1, 1)))
+            if rng.random() < 0.7:
+                struct.pack_into(">i", batch, 53, 0)
             struct.pack_into(">I", batch, 17, crc32c(bytes(batch[CRC_FROM:])))
         elif trouble < 0.14:
             batch += rng.choice((b"\0", bytes(batch), b"\0" * 100))
@@ -385,6 +387,9 @@ async def _play(sides: Sequence[Side], rng: random.Random, steps: int) -> int:
                 side.clock.now += 7
         if what < 0.02 and client is not clients[-1]:
             client.begun((await both(client.begin()))[0])
+        elif what < 0.04 and client.name is None and client.producer_id >= 0:
+            client.epoch += 1  # as idempotent producers do by themselves
+            client.sequences.clear()
         elif what < 0.06 and client.last is not None:
             await both(client.last)  # a copy
         elif what < 0.35 and client.name is not None:
@@ -481,6 +486,33 @@ def test_a_disk_that_fails_is_noticed_and_leaves_what_the_long_way_leaves(
 
     for at in range(5):
         asyncio.run(run(at))
+
+
+def test_nothing_is_written_to_a_disk_that_has_failed(
+    folders: tuple[Path, Path], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the files are the usual ones, whose bytes the lane writes by itself."""
+    del module
+    monkeypatch.setattr(main, "SystemChance", Counted)
+
+    async def run() -> None:
+        sides = await _pair(folders, {}, fragile=True)
+        client = Client(random.Random(1), 0, transactional=True)
+        client.version = 12
+        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
+            pass
+        await _transaction(sides, client)
+        await _transaction(sides, client)
+        assert int(sides[0].lane.served) >= 2
+        before = [side.files() for side in sides]
+        for side in sides:
+            side.server.disk.fault = StorageFault("a test wanted the disk to have failed")
+            assert await side.ask([_one(client)]) == []
+            assert side.server.fault is side.server.disk.fault
+        assert [side.files() for side in sides] == before
+        await _stop(sides)
+
+    asyncio.run(run())
 
 
 def _break_after(side: Side, writes: int) -> None:
