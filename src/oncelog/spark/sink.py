@@ -26,7 +26,7 @@ from oncelog.spark.sink_driver import SinkDriver
 from oncelog.spark.sink_options import SinkOptions, SinkRefused, read_options
 from oncelog.spark.sink_plan import Job, Opened, Report, Task
 from oncelog.spark.sink_task import check_columns, write_rows
-from oncelog.spark.worker import settle
+from oncelog.spark.worker import restore, settle
 
 log: Final = logging.getLogger(__name__)
 
@@ -71,6 +71,9 @@ class OncelogStreamWriter(DataSourceStreamArrowWriter):
             self._opened = _open_stream(self.options)
             open_note.leave(self.options.transactional_id, self._opened)
         return {"options": self.options, "_opened": self._opened}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        restore(self, state)
 
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
         assert self._opened is not None
@@ -124,6 +127,9 @@ class OncelogWriter(DataSourceArrowWriter):
         if self._opened is None:
             self._opened = _open(self.options, self.options.query_id)
         return {"options": self.options, "_opened": self._opened}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        restore(self, state)
 
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
         assert self._opened is not None
@@ -257,6 +263,9 @@ class _Writer:
         self.options = options
         self.opened = opened
         self.job = job
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        restore(self, state)
 
     def __call__(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
         report = write_rows(self.options, self.opened, _this_task(self.job), batches)

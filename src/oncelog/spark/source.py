@@ -58,6 +58,7 @@ from oncelog.spark.source_plan import (
     plan_ranges,
     split_ranges,
 )
+from oncelog.spark.worker import restore
 
 if TYPE_CHECKING:
     from oncelog.spark.arrow import RecordBatch
@@ -207,6 +208,9 @@ class OncelogReader(DataSourceReader):
             max_records=self._options.max_records_per_partition,
         )
 
+    def __setstate__(self, state: dict[str, object]) -> None:
+        restore(self, state)
+
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
         return _read(self._options, self._columns, partition)
 
@@ -348,6 +352,9 @@ class OncelogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 max_records=self._options.max_records_per_partition,
             )
         ]
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        restore(self, state)
 
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
         return _read(self._options, self._columns, partition)
