@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer
 
 import oncelog
+from oncelog.broker.handlers import describe_log_dirs
 from oncelog.cli.main import main
 from oncelog.client.admin import Admin
 from oncelog.client.batch_writer import BatchWriter
@@ -25,6 +26,7 @@ from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
+from oncelog.protocol.messages.describe_log_dirs import DescribeLogDirsResponse, DescribeLogDirsResult
 from oncelog.protocol.messages.describe_oncelog import Times
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.record.batch import NewRecord, build_batch
@@ -52,7 +54,7 @@ def found(stage: Stage) -> dict[str, Any]:
 
 
 @contextmanager
-def reading(bootstrap: str, group: str, isolation: str) -> Generator[Consumer]:
+def reading(bootstrap: str, group: str, isolation: str, topic: str = OUT.topic) -> Generator[Consumer]:
     """A member of a group that has fetched."""
     reader = Consumer(
         {
@@ -64,7 +66,7 @@ def reading(bootstrap: str, group: str, isolation: str) -> Generator[Consumer]:
             "log_level": 0,
         }
     )
-    reader.subscribe([OUT.topic])
+    reader.subscribe([topic])
     try:
         deadline = time.monotonic() + 30
         while reader.poll(1) is None:
@@ -92,12 +94,19 @@ def write(cluster: Cluster, own: TransactionalId, records: int, times: int) -> N
 
 
 def test_a_healthy_cluster_is_left_in_peace(stage: Stage) -> None:
-    """Named ids, ten records a transaction, KIP-890's protocol, a group at read_committed."""
+    """Named ids, ten records a transaction, KIP-890's protocol, a group at read_committed; beside it a topic that has no
+    tombstones and no transactions, with a reader of everything."""
     with Cluster(stage.bootstrap, client_id="settle", timeout_ms=20_000) as cluster:
         Admin(cluster).create_topic("prices", configs={"cleanup.policy": "compact"})
+        Admin(cluster).create_topic("clicks", configs={"delete.retention.ms": "1000"})
+        with Producer(cluster) as producer:
+            producer.send("clicks", b"click", partition=0)
         for number in range(3):
             write(cluster, TransactionalId(cluster, f"refunds-{number}", timeout_ms=60_000), 10, 3)
-        with reading(stage.bootstrap, "loader", "read_committed"):
+        with (
+            reading(stage.bootstrap, "loader", "read_committed"),
+            reading(stage.bootstrap, "counting", "read_uncommitted", "clicks"),
+        ):
             rows = found(stage)
     assert len(rows) == 9
     troubles = {
@@ -166,6 +175,33 @@ def test_a_clock_that_is_ahead_is_noticed(stage: Stage) -> None:
     assert row["do"] == "synchronize the clocks (NTP)"
 
 
+def test_a_coordinator_whose_clock_is_ahead_is_noticed(stage: Stage) -> None:
+    """Here it is ours that is behind."""
+    with Cluster(stage.bootstrap, timeout_ms=20_000) as cluster:
+        open_one = transactional(stage.bootstrap, "refunds-9", {})
+        open_one.begin_transaction()
+        open_one.produce(OUT.topic, b"x")
+        open_one.flush(10)
+        behind_ms = time.time_ns() // 1_000_000 - 60_000
+        rows = {each.check: each for each in doctor.examine(cluster, now_ms=behind_ms)}
+        open_one.abort_transaction(20)
+    assert rows["clocks"].verdict == "notice"
+    assert re.search(r"the coordinator of refunds-9 is (5\d|60) s ahead", rows["clocks"].found)
+
+
+def test_an_old_client_is_found_by_the_logs_where_no_requests_are_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with oncelog.Broker(settings={"transaction.trace.requests": 0}) as broker:
+        broker.topic(OUT.topic)
+        producer = transactional(broker.bootstrap, "refunds-3", {})
+        producer.begin_transaction()
+        producer.produce(OUT.topic, b"x")
+        producer.commit_transaction(20)
+        row = found(Stage("oncelog", broker.bootstrap, capsys))["old-protocol clients"]
+    assert (row["verdict"], row["found"]) == ("notice", "the client of refunds-3")
+
+
 def test_ids_that_pile_up_are_bad_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     with oncelog.Broker() as broker:
         with Cluster(broker.bootstrap) as cluster:
@@ -189,6 +225,26 @@ def test_a_timeout_above_a_maximum_that_was_lowered_is_bad(
 @pytest.mark.parametrize(("free", "verdict"), [(0.5, "fine"), (0.09, "notice"), (0.01, "bad")])
 def test_a_disk_that_fills_up(free: float, verdict: str) -> None:
     assert doctor.disk_verdict(free) == verdict
+
+
+@pytest.mark.parametrize(
+    ("free", "verdict"), [((50, 60), "fine"), ((60, 9, 60), "notice"), ((60, 1, 9, 60), "bad")]
+)
+def test_the_fullest_disk_that_a_broker_describes_is_judged(
+    free: Sequence[int], verdict: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def described(**_: Any) -> DescribeLogDirsResponse:
+        return DescribeLogDirsResponse(
+            results=[DescribeLogDirsResult(total_bytes=1000, usable_bytes=10 * each) for each in free]
+        )
+
+    monkeypatch.setattr(describe_log_dirs, "DescribeLogDirsResponse", described)
+    with oncelog.Broker() as broker:
+        stage = Stage("oncelog", broker.bootstrap, capsys)
+        row = found(stage)["disk"]
+        assert (row["verdict"], stage.run("doctor").code) == (verdict, 1 if verdict == "bad" else 0)
+    assert all(f"{each}% of the disk is free" in row["found"] for each in free)
+    assert row["do"] == ("" if verdict == "fine" else "make room, or move the data")
 
 
 def test_a_hanging_transaction_is_bad(stage: Stage) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from oncelog.broker.connection import Connection
 from oncelog.broker.faults import Faults
+from oncelog.broker.transactions import Points
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.disk import RealFile
 from oncelog.engine.fragile import FragileDisk
@@ -40,6 +41,7 @@ from oncelog.server.build import CannotBuild, load
 from oncelog.server.loop import SystemClock
 from oncelog.server.main import Options, Server, as_asyncio
 from oncelog.tasks import spawn
+from oncelog.txn.state import State
 
 BODY_AT: Final = 9  # of an answer: length, correlation id, no tags
 NOW: Final = 1_700_000_000_000
@@ -49,7 +51,7 @@ TOPICS: Final[dict[str, tuple[int, dict[str, str]]]] = {
     "map": (1, {"cleanup.policy": "compact"}),
     "stamped": (1, {"message.timestamp.type": "LogAppendTime"}),
     "strict": (1, {"message.timestamp.before.max.ms": "1000", "message.timestamp.after.max.ms": "1000"}),
-    "flushed": (1, {"flush.messages": "2"}),
+    "flushed": (1, {"flush.messages": "1000000"}),
 }
 
 
@@ -146,13 +148,14 @@ class Side:
         found: dict[str, Any] = {}
         for each in self.partitions():
             state = each.state
-            # Of closed segments, and where records ask for a sync, it is chance whether that is over by now.
-            unsynced = each.topic == "flushed" or bool(each.segments and each.segments[-1] in each._unsynced)  # pyright: ignore[reportPrivateUsage]
+            # Of closed segments it is chance whether their sync is over by now.
+            unsynced = bool(each.segments and each.segments[-1] in each._unsynced)  # pyright: ignore[reportPrivateUsage]
+            counted = each._unsynced_records  # pyright: ignore[reportPrivateUsage]
             found[each.directory] = (
                 (state.log_start_offset, state.log_end_offset, state.high_watermark, each.last_stable_offset),
                 {key: producer.as_tuple() for key, producer in state.producers.items()},
                 (state.ongoing, state.unstable, list(state.completed), list(state.verifications)),
-                (each._open_bytes, each.changed, unsynced),  # pyright: ignore[reportPrivateUsage]
+                (each._open_bytes, each.changed, unsynced, counted),  # pyright: ignore[reportPrivateUsage]
                 [
                     (
                         (s.base_offset, s.size, s.bytes_since_index, s.max_timestamp, s.max_timestamp_offset),
@@ -576,6 +579,141 @@ async def _transaction(sides: Sequence[Side], client: Client) -> None:
     client.ended(answers[0])
 
 
+def _record(body: bytes, length: int | None = None) -> bytes:
+    """A record of one byte of length."""
+    return bytes(((len(body) if length is None else length) << 1,)) + body
+
+
+PLAIN: Final = (
+    bytes((0, 0, 0, 1, 4)) + b"ab" + b"\0"
+)  # no attributes, both deltas 0, no key, a value of two bytes, no headers
+BODIES: Final[dict[str, tuple[int, bytes]]] = {  # how many records the header says, and what follows it
+    "as it should be": (1, _record(PLAIN)),
+    "two of them": (2, _record(PLAIN) + _record(b"\0\0\2" + PLAIN[3:])),
+    "a byte more than the record needs": (1, _record(PLAIN + b"\0")),
+    "a byte behind the last record": (1, _record(PLAIN) + b"\0"),
+    "a length that is too short": (1, _record(PLAIN, len(PLAIN) - 1)),
+    "a length that is too long": (1, _record(PLAIN, len(PLAIN) + 1)),
+    "a negative length": (1, b"\1" + PLAIN),
+    "a length of five bytes": (1, b"\x90\x80\x80\x80\0" + PLAIN),
+    "a length of six bytes": (1, b"\x90\x80\x80\x80\x80\0" + PLAIN),
+    "a wrong number": (1, _record(b"\0\0\2" + PLAIN[3:])),
+    "both have number 0": (2, _record(PLAIN) + _record(PLAIN)),
+    "fewer than it says": (2, _record(PLAIN)),
+    "more than it says": (1, _record(PLAIN) + _record(b"\0\0\2" + PLAIN[3:])),
+    "a key that goes over the end": (1, _record(b"\0\0\0\x40" + PLAIN[4:])),
+    "a value that goes over the end": (1, _record(PLAIN[:4] + b"\x40ab\0")),
+    "a key of -3 bytes": (1, _record(b"\0\0\0\5" + PLAIN[4:])),
+    "a null value": (1, _record(PLAIN[:4] + b"\1\0")),
+    "attributes": (1, _record(b"\xff" + PLAIN[1:])),
+    "a time before the first": (1, _record(b"\0\1" + PLAIN[2:])),
+    "a time far behind": (1, _record(b"\0\xfe\xff\xff\xff\xff\xff\xff\xff\xff\1" + PLAIN[2:])),
+    "a time of eleven bytes": (1, _record(b"\0" + b"\x80" * 10 + b"\0" + PLAIN[2:])),
+    "a header": (1, _record(PLAIN[:-1] + b"\2\2n\2v")),
+    "a header that is cut": (1, _record(PLAIN[:-1] + b"\2\2n")),
+    "nothing": (1, b""),
+}
+
+
+def test_records_are_looked_at_as_closely(
+    folders: tuple[Path, Path], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del module
+    monkeypatch.setattr(main, "SystemChance", Counted)
+
+    async def run() -> None:
+        sides = await _pair(folders, {})
+        for name, (count, body) in {"the first makes a segment": BODIES["as it should be"], **BODIES}.items():
+            batch = bytearray(build_batch([NewRecord(None, b"", NOW)])[:HEADER_BYTES] + body)
+            struct.pack_into(">i", batch, 8, len(batch) - 12)
+            struct.pack_into(">i", batch, 23, count - 1)
+            struct.pack_into(">i", batch, 57, count)
+            struct.pack_into(">I", batch, 17, crc32c(bytes(batch[CRC_FROM:])))
+            for topic in ("t", "map"):
+                part = PartitionProduceData(index=0, records=bytes(batch))
+                data = TopicProduceData(name=topic, partition_data=[part])
+                request = frame(0, 12, ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[data]))
+                said = [await side.ask([request]) for side in sides]
+                assert said[0] == said[1], (name, topic)
+        assert sides[0].files() == sides[1].files()
+        assert sides[0].remembered() == sides[1].remembered()
+        assert int(sides[0].lane.served) >= 3
+        await _stop(sides)
+
+    asyncio.run(run())
+
+
+def test_a_producer_of_an_older_epoch_is_refused(
+    folders: tuple[Path, Path], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del module
+    monkeypatch.setattr(main, "SystemChance", Counted)
+
+    async def run() -> None:
+        sides = await _pair(folders, {})
+        answers: list[int] = []
+        for epoch in (0, 1, 1, 2, 1, 0):
+            batch = build_batch(
+                [NewRecord(None, b"value", NOW)], producer_id=5, producer_epoch=epoch, base_sequence=0
+            )
+            part = PartitionProduceData(index=0, records=batch)
+            data = TopicProduceData(name="t", partition_data=[part])
+            request = frame(0, 12, ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[data]))
+            said = [await side.ask([request]) for side in sides]
+            assert said[0] == said[1]
+            found = ProduceResponse.decode(said[0][0], 12, BODY_AT)
+            answers.append(found.responses[0].partition_responses[0].error_code)
+        assert answers == [0, 0, 0, 0, 47, 47]  # INVALID_PRODUCER_EPOCH
+        assert sides[0].remembered() == sides[1].remembered()
+        assert int(sides[0].lane.served) == 2  # the third is a copy
+        await _stop(sides)
+
+    asyncio.run(run())
+
+
+def test_an_id_that_is_busy_is_not_touched(
+    folders: tuple[Path, Path], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its markers are under way (`pending`), or another request has its turn."""
+    del module
+    monkeypatch.setattr(main, "SystemChance", Counted)
+
+    async def run() -> None:
+        sides = await _pair(folders, {})
+        client = Client(random.Random(1), 0, transactional=True)
+        client.version = 12
+        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
+            pass
+        await _transaction(sides, client)
+        await _transaction(sides, client)
+        entries = [side.server.broker.transactions._entries["id-0"] for side in sides]  # pyright: ignore[reportPrivateUsage]
+        for entry in entries:
+            entry.pending = State.COMPLETE_COMMIT
+        for each in (_one(client), _commit(client)):
+            said = [await side.ask([each]) for side in sides]
+            assert said[0] == said[1]
+        assert EndTxnResponse.decode(said[0][0], 5, BODY_AT).error_code == 51  # CONCURRENT_TRANSACTIONS
+        for entry in entries:
+            entry.pending = None
+            await as_asyncio(spawn(sides[0].server.loop, _take(entry)))
+        for side in sides:  # it waits for its turn
+            side.answers.clear()
+            side.connection.frames([_one(client)])
+        await asyncio.sleep(0.02)
+        assert [side.answers for side in sides] == [[], []]
+        for entry, side in zip(entries, sides, strict=True):
+            entry.turns._pass_on()  # pyright: ignore[reportPrivateUsage]
+            await asyncio.wait_for(side.answered.wait(), 10)
+        assert sides[0].answers == sides[1].answers
+        await _stop(sides)
+
+    asyncio.run(run())
+
+
+async def _take(entry: Any) -> None:
+    await entry.turns.__aenter__()
+
+
 def test_requests_that_a_test_wants_to_see_go_the_long_way(
     tmp_path: Path, module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -595,6 +733,12 @@ def test_requests_that_a_test_wants_to_see_go_the_long_way(
         side.server.broker.faults = Faults(lambda: None)
         await _transaction([side], client)
         assert int(side.lane.served) == served
+        side.server.broker.faults = None
+        await _transaction([side], client)
+        assert int(side.lane.served) == served + 2
+        side.server.broker.transactions.points = Points()
+        await _transaction([side], client)
+        assert int(side.lane.served) == served + 2
         await _stop([side])
 
     asyncio.run(run())

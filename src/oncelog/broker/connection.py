@@ -13,7 +13,17 @@ from oncelog.broker.context import CloseConnection, Context
 from oncelog.broker.counters import Rpc
 from oncelog.broker.faults import Faults
 from oncelog.broker.handlers import Api, api_of
-from oncelog.broker.ring import ANSWER, TOOK, TRACED, Entry
+from oncelog.broker.ring import (
+    ADD_PARTITIONS,
+    ANSWER,
+    SMALL_BYTES,
+    SORTED_AT,
+    TOOK,
+    TRACED,
+    Entry,
+    added_to,
+    shorten,
+)
 from oncelog.broker.runtime import Lane, Runtime
 from oncelog.errors import ErrorCode, MalformedMessage, StorageFault
 from oncelog.protocol.header import RequestHeader, read_request_header, response_frame_parts
@@ -23,6 +33,7 @@ log = logging.getLogger("oncelog.connection")
 
 FLUSH_BYTES: Final = 262_144  # a burst of answers is sent when it is larger than this
 FETCH: Final = 1
+NOTHING: Final[frozenset[int]] = frozenset()
 LONG_POLLS: Final = frozenset({FETCH, 11, 14})  # and JoinGroup, SyncGroup
 
 
@@ -124,6 +135,8 @@ class Connection:
         self._ready_bytes = 0  # of large answers not yet given to the wire
         self._rpcs = broker.counters.rpcs
         self._ring = broker.ring
+        self._fresh = [] if broker.ring is None else broker.ring.fresh
+        self._traced = NOTHING if broker.ring is None else TRACED
         self._peer = (peer_host, peer_port)
         self._now_ns = broker.clock.monotonic_ns
         self._clock_ns = (
@@ -224,18 +237,17 @@ class Connection:
                 )
                 self.close()
                 return
-            asked = api.decode(frame, header.version, header.body_at)
+            asked: Any = api.decode(frame, header.version, header.body_at)
         except MalformedMessage as fault:
             log.info("connection.malformed peer=%s:%d fault=%s", *self._peer, fault)
             self.close()
             return
         rpc = self._rpcs[key]
-        rpc.bytes_in += len(frame) + 4
+        size = len(frame)
+        rpc.bytes_in += size + 4
         request = _Request(self, api, rpc, header, self._peer, self._clock_ns)
         self._answers.append(request)
         self._busy = True
-        if key in TRACED and self._ring is not None:
-            request.traced = self._ring.begin(key, frame, asked, self._peer, self._clock_ns)
         handling = api.handle(asked, request, broker)
         if broker.faults is not None:
             handling = _with_faults(handling, broker.faults, key, asked)
@@ -245,14 +257,27 @@ class Connection:
             StopIteration
         ) as stop:  # nearly all: there was nothing to wait for, so nothing makes a task of it
             self._settle(request, stop.value, None)
-            self._end(request)
+            took_ns = self._end(request)
         except (Exception, Cancelled) as fault:  # noqa: BLE001  # `_settle` answers it
             self._settle(request, None, fault)
-            self._end(request)
+            took_ns = self._end(request)
         else:
+            if self._ring is not None and key in TRACED:
+                request.traced = self._ring.begin(key, frame, asked, self._peer, request.began_ns)
             task: Task[Any] = begun(broker.loop, handling, waits_for)
             self._tasks[request] = task
             task.add_callback(request.finish)
+            return
+        if key in self._traced:  # as Ring.begin, without the call
+            name = asked.transactional_id if key != ADD_PARTITIONS else added_to(asked)
+            if name:
+                entry = [name, request.began_ns, took_ns, self._peer, frame, size, None, request.parts]
+                if size > SMALL_BYTES:
+                    shorten(entry, key, asked, frame, size)
+                fresh = self._fresh
+                fresh.append(entry)
+                if len(fresh) >= SORTED_AT and self._ring is not None:
+                    self._ring.sort()
 
     def released(self) -> None:
         """The next request may begin."""
@@ -269,10 +294,13 @@ class Connection:
             self._settle(request, None, fault)
         else:
             self._settle(request, response, None)
+        traced = request.traced
+        if traced is not None:
+            traced[TOOK], traced[ANSWER] = self._now_ns() - request.began_ns, request.parts
         self._end(request)
 
-    def _end(self, request: _Request) -> None:
-        """Counts it, and lets the next one begin and the answer leave."""
+    def _end(self, request: _Request) -> int:
+        """Counts it, and lets the next one begin and the answer leave. How long it took, in nanoseconds."""
         self._clock_ns = now_ns = self._now_ns()
         took_ns = now_ns - request.began_ns  # as Times.add, without the call
         rpc = request.rpc
@@ -280,9 +308,6 @@ class Connection:
         rpc.sum_ns += took_ns
         if took_ns > rpc.max_ns:
             rpc.max_ns = took_ns
-        traced = request.traced
-        if traced is not None:
-            traced[TOOK], traced[ANSWER] = took_ns, request.parts
         if not self._closed:
             if not request.is_released:
                 request.is_released = True
@@ -291,6 +316,7 @@ class Connection:
                     self._pump()
             if not self._in_burst:
                 self._flush()
+        return took_ns
 
     def _settle(self, request: _Request, response: Any, fault: BaseException | None) -> None:
         """The one place that answers what a handler raises (API-2); also when nobody waits for the answer any more."""

@@ -1,12 +1,14 @@
 """The last requests of each transactional id, kept as they were on the wire: what `oncelog txn trace` and the page's lanes read.
 
 On the path of a request nothing is formatted, looked up or counted: it costs a list of references to what exists anyway. Every
-64 requests these are sorted into the rings of their ids, in one go. Only of a large request a copy is made, of its beginning and,
+64 requests these are sorted into the rings of their ids, in one go, for a loop that goes round costs a fraction of the same code
+run now and then. Only of a large request a copy is made, of its beginning and,
 if it has several batches, of their headers, so that its records are not kept alive. All of it is bounded: ids, requests of each,
 and bytes; the id that was quiet for longest goes first.
 """
 
 from collections import OrderedDict, deque
+from operator import itemgetter
 from typing import Any, Final
 
 from oncelog.ports import Clock
@@ -24,13 +26,14 @@ KEPT_BYTES: Final = (
 )
 ENTRY_BYTES: Final = 700  # about what Python needs for one entry and its answer
 SORTED_AT: Final = 64
+UNDER_WAY: Final = -1
 
 # Of each partition: topic name, topic id, index, and the header of its batch.
 Cut = list[tuple[str, bytes, int, bytes | None]]
 # One request, a list because no other object is made as quickly: its transactional id, when it began and how long it took by
 # the clock that measures, host and port of its client, its bytes or their beginning, how many they were, a Cut of them, the
-# parts of the answer; and once it is sorted a number, and the time since 1970 less that of the clock that measures.
-# TOOK is -1 while it is under way; then, and if its connection broke, ANSWER is empty.
+# parts of the answer; and behind them, once it is sorted, a number, and the time since 1970 less that of the clock that measures.
+# TOOK is UNDER_WAY until it is answered; then, and if its connection broke, ANSWER is empty.
 Entry = list[Any]
 NAME: Final = 0
 BEGAN: Final = 1
@@ -42,6 +45,8 @@ CUT: Final = 6
 ANSWER: Final = 7
 NUMBER: Final = 8
 APART_US: Final = 9
+_NAME_OF: Final = itemgetter(NAME)
+_FRAME_OF: Final = itemgetter(FRAME)
 
 
 class Ring:
@@ -52,7 +57,7 @@ class Ring:
         self._ids = ids
         self._requests = requests
         self._limit_bytes = limit_bytes
-        self._fresh: list[Entry] = []
+        self.fresh: list[Entry] = []  # always the same list: connections hold it
         self._rings: OrderedDict[str, deque[Entry]] = OrderedDict()
         self._number = 0
         self._bytes = (
@@ -69,57 +74,38 @@ class Ring:
     ) -> Entry | None:
         """Notes a request whose key is in TRACED; None if it belongs to no transactional id.
 
-        Whoever answers it puts TOOK and ANSWER in.
+        Whoever answers it puts TOOK and ANSWER in. A connection does the same by itself for what is answered at once.
         """
-        name = request.transactional_id if api_key != ADD_PARTITIONS else _added_to(request)
+        name = request.transactional_id if api_key != ADD_PARTITIONS else added_to(request)
         if not name:
             return None
         size = len(frame)
-        cut = None
+        entry: Entry = [name, began_ns, UNDER_WAY, peer, frame, size, None, ()]
         if size > SMALL_BYTES:
-            if api_key == PRODUCE:
-                topics = request.topic_data
-                records = None
-                if len(topics) == 1 and len(topics[0].partition_data) == 1:
-                    records = topics[0].partition_data[0].records
-                if (
-                    records is not None
-                ):  # all before the batch, and its header: what lies behind is a few bytes
-                    frame = frame[: size - len(records) + HEADER_BYTES]
-                else:
-                    cut = _cut(request)
-                    frame = frame[:KEPT_BYTES]
-            elif size > WHOLE_BYTES:
-                frame = frame[:KEPT_BYTES]
-        entry: Entry = [name, began_ns, -1, peer, frame, size, cut, (), 0, 0]
-        fresh = self._fresh
-        fresh.append(entry)
-        if len(fresh) == SORTED_AT:
+            shorten(entry, api_key, request, frame, size)
+        self.fresh.append(entry)
+        if len(self.fresh) >= SORTED_AT:
             self.sort()
         return entry
 
     def sort(self) -> None:
         """Puts what came since the last time into the rings. Also to be called before the wall clock is moved."""
-        fresh = self._fresh
+        fresh = self.fresh
         if not fresh:
             return
-        self._fresh = []
-        apart_us = self._clock.wall_ms() * 1000 - self._clock.monotonic_ns() // 1000
-        number, size = self._number, ENTRY_BYTES * len(fresh)
         rings = self._rings
-        for entry in fresh:
-            number += 1
-            entry[NUMBER] = number
-            entry[APART_US] = apart_us
-            size += len(entry[FRAME])
-            ring = rings.get(entry[NAME])
-            if ring is None:
-                ring = rings[entry[NAME]] = deque(maxlen=self._requests)
-            ring.append(entry)
-        for name in reversed(dict.fromkeys([entry[NAME] for entry in reversed(fresh)])):
-            rings.move_to_end(name)
-        self._number = number
-        self._bytes += size
+        for name in reversed(dict.fromkeys(map(_NAME_OF, reversed(fresh)))):
+            try:
+                rings.move_to_end(name)
+            except KeyError:
+                rings[name] = deque(maxlen=self._requests)
+        apart_us = self._clock.wall_ms() * 1000 - self._clock.monotonic_ns() // 1000
+        for number, entry in enumerate(fresh, self._number + 1):
+            entry += number, apart_us
+            rings[entry[NAME]].append(entry)
+        self._number += len(fresh)
+        self._bytes += ENTRY_BYTES * len(fresh) + sum(map(len, map(_FRAME_OF, fresh)))
+        fresh.clear()
         while len(rings) > self._ids:
             rings.popitem(last=False)
         if self._bytes > self._limit_bytes:
@@ -151,7 +137,24 @@ def _size(entry: Entry) -> int:
     return ENTRY_BYTES + len(entry[FRAME]) + (200 * len(entry[CUT]) if entry[CUT] else 0)
 
 
-def _added_to(request: Any) -> str | None:
+def shorten(entry: Entry, api_key: int, request: Any, frame: bytes, size: int) -> None:
+    """Leaves of a large request its beginning, and of a Produce with several batches also their headers."""
+    if api_key == PRODUCE:
+        try:
+            (topic,) = request.topic_data
+            (partition,) = topic.partition_data
+            records = partition.records
+        except ValueError:  # there are several, or none
+            records = None
+        if records is not None:  # all before the batch, and its header: what lies behind is a few bytes
+            entry[FRAME] = frame[: size - len(records) + HEADER_BYTES]
+        else:
+            entry[FRAME], entry[CUT] = frame[:KEPT_BYTES], _cut(request)
+    elif size > WHOLE_BYTES:
+        entry[FRAME] = frame[:KEPT_BYTES]
+
+
+def added_to(request: Any) -> str | None:
     """AddPartitionsToTxn of clients is about one id; from version 4 on, between brokers, about several."""
     if request.transactions:
         return request.transactions[0].transactional_id

@@ -308,7 +308,7 @@ def _disk(cluster: Cluster, door: SideDoor) -> Finding:
         for each in answer.results:
             if each.total_bytes > 0:
                 share = each.usable_bytes / each.total_bytes
-                verdict = disk_verdict(share) if disk_verdict(share) != FINE else verdict
+                verdict = max(verdict, disk_verdict(share), key=(FINE, NOTICE, BAD).index)
                 found.append(f"broker {node_id}: {share:.0%} of the disk is free")
     sync = (door.times() or {}).get("log.sync")
     if sync is not None and sum(sync.counts):

@@ -44,12 +44,12 @@
 
 #define NAMES(X)                                                                                                          \
   X(_active) X(_by_id) X(_counts) X(_descriptor) X(_disk) X(_easy_bytes) X(_easy_offset) X(_easy_timestamp) X(_entries)   \
-  X(_fresh) X(_images) X(_is_watched) X(_limit_bytes) X(_log) X(_look_at_tail) X(_notify) X(_ongoing) X(_open_bytes)      \
+  X(_images) X(_is_watched) X(_limit_bytes) X(_log) X(_look_at_tail) X(_notify) X(_ongoing) X(_open_bytes)      \
   X(_size) X(_state) X(_store) X(_tail_bytes) X(_taken) X(_times) X(_top) X(_topic_id) X(_topics) X(_turns) X(_unsynced)  \
   X(_used) X(_waits_for_sync) X(_syncs_at_times) X(_stamped) X(_compacted) X(_watchers) X(add) X(append)                  \
   X(appended_bytes) X(at) X(base_offset) X(batches) X(bytes_in) X(bytes_out) X(bytes_since_index) X(changed) X(clear)     \
   X(clock) X(completed) X(config) X(coordinator_epoch) X(counters) X(counts) X(deleted) X(end_txn_reply) X(engine)        \
-  X(epoch) X(fail) X(fault) X(faults) X(high_watermark) X(id) X(index_interval_bytes) X(last_timestamp) X(leader_epoch)   \
+  X(epoch) X(fail) X(fault) X(fresh) X(high_watermark) X(id) X(index_interval_bytes) X(last_timestamp) X(leader_epoch)   \
   X(left) X(loaded) X(log_end_offset) X(log_start_offset) X(markers) X(max_message_bytes) X(max_ns) X(max_timestamp)      \
   X(max_timestamp_offset) X(message_timestamp_after_max_ms) X(message_timestamp_before_max_ms) X(monotonic_ns)            \
   X(offsets) X(ongoing) X(partition) X(partitions) X(pending) X(positions) X(producers) X(records) X(ring) X(rpcs)        \
@@ -60,14 +60,13 @@
 #define X(name) static PyObject *S_##name;
 NAMES(X)
 #undef X
-static PyObject *ZERO, *MINUS_ONE, *NO_PARTITIONS;
+static PyObject *MINUS_ONE, *NO_PARTITIONS;
 static PyObject *T_PREPARE, *T_MARKERS, *T_COMPLETE, *T_COMMITTED, *C_MARKERS;
 
 static int begin_names(void) {
 #define X(name) if (!(S_##name = PyUnicode_InternFromString(#name))) return -1;
   NAMES(X)
 #undef X
-  ZERO = PyLong_FromLong(0);
   MINUS_ONE = PyLong_FromLong(-1);
   NO_PARTITIONS = PyTuple_New(0);
   T_PREPARE = PyUnicode_InternFromString("txn.phase.prepare");
@@ -323,7 +322,7 @@ typedef struct {
   PyObject *broker, *topics, *topics_by_id;
   PyObject *coordinator, *entries, *ongoing, *txn_log, *counters, *ring;
   PyObject *wall_ms, *monotonic_ns, *partition_of, *storage_fault;
-  PyObject *rpc_produce, *rpc_end;
+  PyObject *rpcs, *rpc_produce, *rpc_end;  /* the last two when first needed: what was never asked for is not counted */
   PyObject *states[STATES];
   PyTypeObject *partition_type, *file_type, *txn_type, *producer_type, *cached_type, *producer_state_type;
   bool ends;                              /* EndTxn answers when all is complete, by the new protocol */
@@ -1220,8 +1219,19 @@ static int end_txn(Lane *l, Arena *a, Request *q, Reader *r) {
 
 /* --------------------------------------------------------------------------------------- requests (broker/connection.py) */
 
+static PyObject *item_of(PyObject *dict, long key) {
+  PyObject *number = PyLong_FromLong(key);
+  PyObject *found = number == NULL ? NULL : PyObject_GetItem(dict, number);
+  Py_XDECREF(number);
+  return found;
+}
+
 /* What the long way counts and keeps of every request. */
-static int note(Lane *l, Arena *a, Request *q, PyObject *rpc, PyObject *answer) {
+static int note(Lane *l, Arena *a, Request *q, int key, PyObject *answer) {
+  PyObject **known = key == 0 ? &l->rpc_produce : &l->rpc_end;
+  if (*known == NULL) *known = item_of(l->rpcs, key);
+  PyObject *rpc = *known;
+  MUST(rpc != NULL);
   int64_t now_ns;
   MUST(call_number(l->monotonic_ns, &now_ns) == 0);
   int64_t took_ns = now_ns - q->began_ns;
@@ -1230,7 +1240,7 @@ static int note(Lane *l, Arena *a, Request *q, PyObject *rpc, PyObject *answer) 
   DO(add_time(a, rpc, took_ns));
   if (q->name == NULL || l->ring == Py_None) return 1;
   PyObject *frame = hold(a, q->kept_bytes < 0 ? Py_NewRef(q->frame) : PyBytes_FromStringAndSize((const char *)q->data, (Py_ssize_t)q->kept_bytes));
-  PyObject *parts = hold(a, PyList_New(1)), *entry = hold(a, PyList_New(10));
+  PyObject *parts = hold(a, PyList_New(1)), *entry = hold(a, PyList_New(8));
   MUST(frame != NULL && parts != NULL && entry != NULL);
   PyList_SET_ITEM(parts, 0, Py_NewRef(answer));
   PyObject *numbers[] = {PyLong_FromLongLong(q->began_ns), PyLong_FromLongLong(took_ns), PyLong_FromSsize_t(q->size)};
@@ -1242,12 +1252,10 @@ static int note(Lane *l, Arena *a, Request *q, PyObject *rpc, PyObject *answer) 
   PyList_SET_ITEM(entry, 5, numbers[2]);
   PyList_SET_ITEM(entry, 6, Py_NewRef(Py_None));
   PyList_SET_ITEM(entry, 7, Py_NewRef(parts));
-  PyList_SET_ITEM(entry, 8, Py_NewRef(ZERO));
-  PyList_SET_ITEM(entry, 9, Py_NewRef(ZERO));
   MUST(numbers[0] && numbers[1] && numbers[2]);
-  GET(fresh, l->ring, _fresh);
+  GET(fresh, l->ring, fresh);
   MUST(PyList_Append(fresh, entry) == 0);
-  if (PyList_GET_SIZE(fresh) != SORTED_AT) return 1;
+  if (PyList_GET_SIZE(fresh) < SORTED_AT) return 1;
   PyObject *none = PyObject_CallMethodNoArgs(l->ring, S_sort);
   MUST(none != NULL);
   Py_DECREF(none);
@@ -1270,7 +1278,7 @@ static int serve_one(Lane *l, Arena *a, PyObject *frame, PyObject *peer, PyObjec
   DO(key == 0 ? produce(l, a, &q, &r) : end_txn(l, a, &q, &r));
   PyObject *made = PyBytes_FromStringAndSize((const char *)q.answer, q.answer_bytes);
   MUST(made != NULL);
-  if (note(l, a, &q, key == 0 ? l->rpc_produce : l->rpc_end, made) < 0) {
+  if (note(l, a, &q, key, made) < 0) {
     Py_DECREF(made);
     return -1;
   }
@@ -1305,7 +1313,7 @@ static PyObject *lane_serve(Lane *l, PyObject *const *given, Py_ssize_t count) {
 
 #define FIELDS(X)                                                                                                            \
   X(broker) X(topics) X(topics_by_id) X(coordinator) X(entries) X(ongoing) X(txn_log) X(counters) X(ring) X(wall_ms)          \
-  X(monotonic_ns) X(partition_of) X(storage_fault) X(rpc_produce) X(rpc_end)                                      \
+  X(monotonic_ns) X(partition_of) X(storage_fault) X(rpcs) X(rpc_produce) X(rpc_end)                                      \
   X(partition_type) X(file_type) X(txn_type) X(producer_type) X(cached_type) X(producer_state_type)
 
 static int lane_traverse(Lane *l, visitproc visit, void *arg) {
@@ -1336,20 +1344,13 @@ static PyTypeObject *a_type(PyObject *parts, const char *name) {
   }
   return (PyTypeObject *)Py_NewRef(found);
 }
-static PyObject *item_of(PyObject *dict, long key) {
-  PyObject *number = PyLong_FromLong(key);
-  PyObject *found = number == NULL ? NULL : PyObject_GetItem(dict, number);
-  Py_XDECREF(number);
-  return found;
-}
-
 static int lane_init(Lane *l, PyObject *given, PyObject *named) {
   PyObject *broker, *parts;
   if (named != NULL && PyDict_GET_SIZE(named)) return PyErr_SetString(PyExc_TypeError, "Lane(broker, parts)"), -1;
   if (!PyArg_ParseTuple(given, "OO!", &broker, &PyDict_Type, &parts)) return -1;
   Arena arena = {.count = 0}, *a = &arena;
   int result = -1;
-  PyObject *engine, *clock, *config, *rpcs, *states;
+  PyObject *engine, *clock, *config, *states;
 #define TAKE(field, of, name) if ((l->field = PyObject_GetAttr(of, S_##name)) == NULL) goto end
 #define WANT(variable, of, name) if ((variable = get(a, of, S_##name)) == NULL) goto end
   l->broker = Py_NewRef(broker);
@@ -1365,8 +1366,7 @@ static int lane_init(Lane *l, PyObject *given, PyObject *named) {
   WANT(clock, broker, clock);
   TAKE(wall_ms, clock, wall_ms);
   TAKE(monotonic_ns, clock, monotonic_ns);
-  WANT(rpcs, l->counters, rpcs);
-  if ((l->rpc_produce = item_of(rpcs, 0)) == NULL || (l->rpc_end = item_of(rpcs, 26)) == NULL) goto end;
+  TAKE(rpcs, l->counters, rpcs);
   if ((l->partition_type = a_type(parts, "ClassicPartition")) == NULL) goto end;
   if ((l->file_type = a_type(parts, "RealFile")) == NULL) goto end;
   if ((l->txn_type = a_type(parts, "Txn")) == NULL) goto end;
