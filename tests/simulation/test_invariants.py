@@ -4,8 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oncelog.record.batch import NewRecord, build_batch, records_of
 from oncelog.record.txn_state import TransactionPartitions, TransactionValue, encode_value
-from oncelog.sim.invariants import _stored  # pyright: ignore[reportPrivateUsage]  # looked at from inside
+from oncelog.sim.invariants import (
+    _stored,  # pyright: ignore[reportPrivateUsage]  # looked at from inside
+    keys_and_values,
+)
 
 ONGOING = 1
 PARTITIONS = st.lists(
@@ -35,3 +39,14 @@ def test_the_start_of_a_transaction_is_found_behind_its_partitions(
         client_transaction_version=2 if tagged and version else 0,
     )
     assert _stored(encode_value(value, version)).started_ms == started
+
+
+SOME_BYTES = st.none() | st.binary(max_size=3) | st.integers(60, 20_000).map(bytes)
+
+
+@given(records=st.lists(st.tuples(SOME_BYTES, SOME_BYTES, st.integers(0, 1 << 40)), min_size=1, max_size=70))
+def test_keys_and_values_of_a_batch_are_those_that_the_broker_reads(
+    records: list[tuple[bytes | None, bytes | None, int]],
+) -> None:
+    batch = build_batch([NewRecord(key, value, at) for key, value, at in records])
+    assert list(keys_and_values(batch)) == [(each.key, each.value) for each in records_of(batch)]

@@ -62,7 +62,7 @@ from oncelog.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from oncelog.protocol.primitives import Message
-from oncelog.record.batch import NewRecord, batches, build_batch
+from oncelog.record.batch import CONTROL, NewRecord, batches, build_batch
 from oncelog.sim.history import (
     CommitOffsets,
     End,
@@ -687,24 +687,26 @@ class Reader:
 
     def _look(self, op: Poll, found: Any, offset: int) -> "Seen":
         """What a fetch shows us, and the offsets that came with it."""
-        aborting = Aborting(
-            AbortedFrom(each.first_offset, each.producer_id) for each in found.aborted_transactions or ()
-        )
+        listed = found.aborted_transactions
+        aborting = None
+        if listed and self.committed:
+            aborting = Aborting(AbortedFrom(each.first_offset, each.producer_id) for each in listed)
         records: list[tuple[int, str]] = []
         next_offset = offset
         view = memoryview(found.records or b"")
+        values_of = self.session.world.read.values_of
         for at, header in batches(view):
             batch = view[at : at + header.size]
-            hidden = aborting.fate(batch, header) is Fate.ABORTED and self.committed
-            if not header.is_control and not hidden:
+            hidden = aborting is not None and aborting.fate(batch, header) is Fate.ABORTED
+            if not hidden and not header.attributes & CONTROL:
                 base = header.base_offset
                 records += [
                     (base + delta, value)
-                    for delta, value in self.session.world.read.values_of(batch, header)
+                    for delta, value in values_of(batch, header)
                     if base + delta >= offset
                 ]
             next_offset = max(next_offset, header.next_offset)
-        if not self.committed and found.aborted_transactions:
+        if listed and not self.committed:
             raise Defect(f"{op.partition}: a read_uncommitted fetch lists aborted transactions")
         op.log_start = found.log_start_offset
         op.last_stable = found.last_stable_offset

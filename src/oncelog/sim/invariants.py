@@ -1,11 +1,11 @@
 """What must hold inside the broker, whatever clients see. Numbers are those of the list in docs/reliability.md.
 
 The offsets of a partition are compared with a shadow: a model of a few lines that reads the headers of the batches in the
-log, each once, and shares no code with the broker's own rules but the header's layout.
+log, each once, and shares no code with the broker's own rules.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,7 @@ from oncelog.engine.classic.segment import Segment
 from oncelog.errors import CorruptBatch, OncelogError, StorageFault
 from oncelog.log.state import last_stable_offset
 from oncelog.model import Isolation, TopicPartition
-from oncelog.record.batch import CRC_FROM, BatchHeader, batches, check_crc, records_of
+from oncelog.record.batch import CONTROL, CRC_FROM, HEADER_BYTES, TRANSACTIONAL, batches, check_crc
 from oncelog.record.marker import read_marker
 from oncelog.sim.world import Machine, World, files_of
 from oncelog.tasks import spawn
@@ -27,6 +27,10 @@ UNCHECKED: Final = (".timeindex",)
 TRANSACTION_STATE: Final = "__transaction_state"
 STATE_KEY: Final = bytes(2)  # type 0
 STORED_STATE: Final = Struct(">hqhib")
+LENGTH_FROM: Final = 12
+BATCH: Final = Struct(">qi9xhi16xqhi4x")
+"""Base offset, length of what follows, attributes, last offset delta, producer id and epoch, base sequence."""
+assert BATCH.size == HEADER_BYTES
 STATES: Final = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
 EDGES: Final = frozenset(
     (before, after)
@@ -60,6 +64,53 @@ class Broken(AssertionError):
     """An invariant does not hold."""
 
 
+def unread(segments: Sequence[Segment], segment: Segment | None, position: int) -> Sequence[Segment]:
+    """Those with something behind what was read last; all of them if the cleaner has replaced that segment."""
+    if segment is not None and segments and segment is segments[-1]:
+        return segments[-1:] if position < segment.size else ()
+    return segments[segments.index(segment) if segment in segments else 0 :]
+
+
+def batches_from(segment: Segment, position: int) -> Iterator[bytes]:
+    """All batches from there on."""
+    data = segment.log.read(position, segment.size - position)
+    at, end = 0, len(data)
+    while at < end:
+        size = int.from_bytes(data[at + 8 : at + LENGTH_FROM], "big", signed=True) + LENGTH_FROM
+        if size < HEADER_BYTES or at + size > end:
+            segment.refuse(position + at, f"a batch of {size} bytes, {end - at} are left")
+        yield data[at : at + size]
+        at += size
+
+
+def keys_and_values(batch: bytes) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Of the records of a batch that is not compressed."""
+    at = HEADER_BYTES
+    while at < len(batch):
+        size, at = _zigzag(batch, at)
+        end = at + size
+        _, at = _zigzag(batch, at + 1)  # the timestamp; attributes before it
+        _, at = _zigzag(batch, at)  # the offset
+        size, at = _zigzag(batch, at)
+        key = None if size < 0 else batch[at : at + size]
+        size, at = _zigzag(batch, at + max(size, 0))
+        yield key, None if size < 0 else batch[at : at + size]
+        at = end
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    if byte < 0x80:  # nearly all
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    number, shift = byte & 0x7F, 7
+    while byte & 0x80:
+        at += 1
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        shift += 7
+    return (number >> 1) ^ -(number & 1), at + 1
+
+
 class Shadow:
     """One partition's log as the bytes tell it."""
 
@@ -84,53 +135,48 @@ class Shadow:
                 self._open[producer] = first
 
     def catch_up(self) -> None:
-        segments = self._partition.segments
-        at = segments.index(self._segment) if self._segment in segments else 0
-        for segment in segments[at:]:
+        for segment in unread(self._partition.segments, self._segment, self._position):
             if segment is not self._segment:
                 self._segment, self._position = segment, 0
-            for header, position in segment.walk(self._position, segment.size):
-                self._note(header, position)
-                self._position = position + header.size
+            for batch in batches_from(segment, self._position):
+                self._note(batch)
+                self._position += len(batch)
 
-    def _note(self, header: BatchHeader, position: int) -> None:
-        name, offset, producer = self._partition.directory, header.base_offset, header.producer_id
+    def _note(self, batch: bytes) -> None:
+        offset, _, attributes, delta, producer, epoch, sequence = BATCH.unpack_from(batch)
+        name = self._partition.directory
         if self.end is not None and offset != self.end:
             raise Broken(f"1: {name}: a batch at {offset} follows one that ends at {self.end}")
-        self.end = header.next_offset
+        self.end = offset + delta + 1
         if producer < 0:
             return
-        if header.producer_epoch < self._epochs.get(producer, -1):
+        if epoch < self._epochs.get(producer, -1):
             raise Broken(
-                f"10: {name} {offset}: epoch {header.producer_epoch} of producer {producer} after "
-                f"{self._epochs[producer]}"
+                f"10: {name} {offset}: epoch {epoch} of producer {producer} after {self._epochs[producer]}"
             )
-        self._epochs[producer] = header.producer_epoch
-        if header.is_control:
-            assert self._segment is not None
-            if read_marker(self._segment.log.read(position, header.size)) is not None:
+        self._epochs[producer] = epoch
+        if attributes & CONTROL:
+            if read_marker(batch) is not None:
                 first = self._open.pop(producer, None)
                 if first is not None:
                     self._ended.append((first, offset))
                     self._over.append((producer, first, offset))
             return
-        key = (producer, header.producer_epoch)
+        key = (producer, epoch)
         wanted = self._sequences.get(key)
-        if (
-            wanted is not None
-            and header.base_sequence != wanted
-            and not self._partition.topic.startswith("__")
-        ):
+        if wanted is not None and sequence != wanted and not self._partition.topic.startswith("__"):
             raise Broken(
-                f"6: {name} {offset}: sequence {header.base_sequence} of producer {producer}/{header.producer_epoch}, "
-                f"wanted {wanted}"
+                f"6: {name} {offset}: sequence {sequence} of producer {producer}/{epoch}, wanted {wanted}"
             )
-        self._sequences[key] = header.base_sequence + header.last_offset_delta + 1
-        if header.is_transactional:
+        self._sequences[key] = sequence + delta + 1
+        if attributes & TRANSACTIONAL:
             self._open.setdefault(producer, offset)
 
     def last_stable(self, high_watermark: int, log_start: int) -> int:
-        self._ended = [each for each in self._ended if each[1] >= high_watermark]
+        if self._ended:
+            self._ended = [each for each in self._ended if each[1] >= high_watermark]
+        elif not self._open:
+            return max(high_watermark, log_start)
         undecided = [*self._open.values(), *(first for first, _ in self._ended)]
         return max(min([high_watermark, *undecided]), log_start)
 
@@ -165,29 +211,28 @@ class Graph:
                 raise Broken(f"10: {name} went back to an older epoch: {before}, {after}")
 
     def _records(self) -> Iterator[tuple[bytes, "Stored | None", "Stored | None"]]:
-        segments = self._partition.segments
-        at = segments.index(self._segment) if self._segment in segments else 0
-        for segment in segments[at:]:
+        for segment in unread(self._partition.segments, self._segment, self._position):
             if segment is not self._segment:
                 self._segment, self._position = segment, 0
-            for header, position in segment.walk(self._position, segment.size):
-                self._position = position + header.size
-                if header.base_offset < self._next:
+            for batch in batches_from(segment, self._position):
+                self._position += len(batch)
+                offset, _, _, delta, _, _, _ = BATCH.unpack_from(batch)
+                if offset < self._next:
                     continue  # the cleaner has copied it
-                self._next = header.next_offset
-                for name, after in self._read(segment.log.read(position, header.size), header):
+                self._next = offset + delta + 1
+                for name, after in self._read(batch):
                     before = self._last.pop(name, None)
                     if after is not None:
                         self._last[name] = after
                     yield name, before, after
 
-    def _read(self, batch: bytes, header: BatchHeader) -> "list[tuple[bytes, Stored | None]]":
+    def _read(self, batch: bytes) -> "list[tuple[bytes, Stored | None]]":
         found = self._known.get(batch)
         if found is None:
             found = self._known[batch] = [
-                (record.key[4:], None if record.value is None else _stored(record.value))
-                for record in records_of(batch, header)
-                if record.key is not None and record.key[:2] == STATE_KEY
+                (key[4:], None if value is None else _stored(value))
+                for key, value in keys_and_values(batch)
+                if key is not None and key[:2] == STATE_KEY
             ]
         return found
 

@@ -4,7 +4,7 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from oncelog.model import Millis
 from oncelog.tasks import Future, Timer
@@ -26,15 +26,14 @@ class Owner:
 NOBODY: Final = Owner()
 
 
-class _Event:
-    __slots__ = ("owner", "run")
+class _Event(list[Any]):
+    """[virtual time, counter, call or None, whose]: a list, for there are thousands in a seed, and the heap compares them
+    by their first two without a step of the interpreter."""
 
-    def __init__(self, run: Callable[[], None], owner: Owner) -> None:
-        self.run: Callable[[], None] | None = run
-        self.owner = owner
+    __slots__ = ()
 
     def cancel(self) -> None:
-        self.run = None
+        self[2] = None
 
 
 class VirtualLoop:
@@ -46,23 +45,23 @@ class VirtualLoop:
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
-        self._heap: list[tuple[float, int, _Event]] = []
-        self._soon: deque[tuple[int, Callable[[], None], Owner]] = deque()  # (counter, call, whose)
-        self._count = 0
+        self.heap: list[_Event] = []
+        self.soon: deque[tuple[int, Callable[[], None], Owner]] = deque()  # (counter, call, whose)
+        self.count = 0
         self.now_ms: float = 0.0
         self.longest_work_ms = 4.0  # of what runs beside the loop: a slow disk
         self.steps = 0
         self._is_paused = False
 
     def call_soon(self, run: Callable[[], None], owner: Owner = NOBODY) -> None:
-        self._count += 1
-        self._soon.append((self._count, run, owner))
+        self.count += 1
+        self.soon.append((self.count, run, owner))
 
     def call_later(self, delay_ms: float, run: Callable[[], None], owner: Owner = NOBODY) -> Timer:
-        self._count += 1
-        event = _Event(run, owner)
+        self.count = count = self.count + 1
         at = self.now_ms
-        heappush(self._heap, (at + delay_ms if delay_ms > 0.0 else at, self._count, event))
+        event = _Event((at + delay_ms if delay_ms > 0.0 else at, count, run, owner))
+        heappush(self.heap, event)
         return event
 
     def in_thread(self, run: Callable[[], T], owner: Owner = NOBODY) -> Future[T]:
@@ -78,18 +77,18 @@ class VirtualLoop:
             else:
                 future.set_result(value)
 
-        self.call_later(self._rng.uniform(0.05, self.longest_work_ms), work, owner)
+        delay_ms = 0.05 + (self.longest_work_ms - 0.05) * self._rng.random()  # as rng.uniform has it
+        self.call_later(delay_ms, work, owner)
         return future
 
     def step(self) -> bool:
         """Runs the next event; False if there is none."""
-        heap, soon = self._heap, self._soon
+        heap, soon = self.heap, self.soon
         while True:
             if soon and not (heap and heap[0][0] <= self.now_ms and heap[0][1] < soon[0][0]):
                 _, run, owner = soon.popleft()
             elif heap:
-                at, _, event = heappop(heap)
-                run, owner = event.run, event.owner
+                at, _, run, owner = heappop(heap)
                 if run is None or not owner.alive:
                     continue
                 self.now_ms = at
@@ -102,10 +101,21 @@ class VirtualLoop:
 
     def run(self, limit_steps: int) -> bool:
         """Steps until somebody says `pause` or the limit is passed; False if there is nothing more to do."""
-        step = self.step
+        heap, soon = self.heap, self.soon
+        # `step`, written out: a call for each event is a hundredth of a seed.
         while not self._is_paused and self.steps <= limit_steps:
-            if not step():
+            if soon and not (heap and heap[0][0] <= self.now_ms and heap[0][1] < soon[0][0]):
+                _, run, owner = soon.popleft()
+            elif heap:
+                at, _, run, owner = heappop(heap)
+                if run is None or not owner.alive:
+                    continue
+                self.now_ms = at
+            else:
                 return False
+            if owner.alive:
+                self.steps += 1
+                run()
         self._is_paused = False
         return True
 
@@ -114,15 +124,47 @@ class VirtualLoop:
 
     def due(self, owner: Owner) -> Counter[str]:
         """What is still to happen for this owner, by name."""
-        calls = [event.run for _, _, event in self._heap if event.owner is owner and event.run is not None]
-        calls += [run for _, run, whose in self._soon if whose is owner]
+        calls = [run for _, _, run, whose in self.heap if whose is owner and run is not None]
+        calls += [run for _, run, whose in self.soon if whose is owner]
         # A compiled closure (decision 0023) has no name but its class's.
         return Counter(getattr(run, "__qualname__", type(run).__qualname__) for run in calls)
 
     def drop_all(self) -> None:
         """The machine lost its power: nothing that was to happen will."""
-        self._heap.clear()
-        self._soon.clear()
+        self.heap.clear()
+        self.soon.clear()
+
+
+class MachineLoop(Owner):
+    """The loop as one life of the broker's machine sees it: after a crash none of its events happens any more."""
+
+    __slots__ = ("_heap", "_loop", "_soon")
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+        self._heap, self._soon = loop.heap, loop.soon
+
+    # Both as the loop has them: written out, for they are called for nearly every event.
+    def call_soon(self, run: Callable[[], None]) -> None:
+        loop = self._loop
+        loop.count = count = loop.count + 1
+        self._soon.append((count, run, self))
+
+    def call_later(self, delay_ms: float, run: Callable[[], None]) -> Timer:
+        loop = self._loop
+        loop.count = count = loop.count + 1
+        at = loop.now_ms
+        event = _Event((at + delay_ms if delay_ms > 0.0 else at, count, run, self))
+        heappush(self._heap, event)
+        return event
+
+    def in_thread(self, run: Callable[[], T]) -> Future[T]:
+        return self._loop.in_thread(run, self)
+
+    def due(self) -> Counter[str]:
+        """What is still to happen, by name."""
+        return self._loop.due(self)
 
 
 class VirtualClock:
@@ -133,7 +175,8 @@ class VirtualClock:
         self.wall_shift_ms = 0
 
     def wall_ms(self) -> Millis:
-        return Millis(START_WALL_MS + int(self._loop.now_ms) + self.wall_shift_ms)
+        # Not Millis(...): that would be a call for each of thousands of looks.
+        return START_WALL_MS + int(self._loop.now_ms) + self.wall_shift_ms  # type: ignore[return-value]  # as above
 
     def monotonic_ms(self) -> Millis:
         return Millis(int(self._loop.now_ms))

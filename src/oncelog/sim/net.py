@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 from random import Random
 from typing import Any, Final, Protocol
 
@@ -146,23 +147,28 @@ class Link(ABC):
     def _to_broker(self, run: Callable[[], None], key: int) -> None:
         """The request arrives, later than all before it."""
         network, rng, now = self._network, self._rng, self._loop.now_ms
-        delay = rng.expovariate(1.0) * network.delay_ms
+        delay = -log(1.0 - rng.random()) * network.delay_ms  # rng.expovariate(1.0), written out
         if network.late_end and key == END_TXN and rng.random() < network.late_end:
             delay += REQUEST_TIMEOUT_MS + rng.uniform(5.0, 200.0)
         if network.stall and rng.random() < network.stall:
             delay += rng.uniform(*network.stall_ms)
-        self._to_broker_ms = max(now + delay, self._to_broker_ms)
+        at = now + delay
+        if at < self._to_broker_ms:
+            at = self._to_broker_ms
+        self._to_broker_ms = at
         if network.reset and rng.random() < network.reset:
             run = self.reset  # and what comes behind it finds the connection closed
-        self._loop.call_later(self._to_broker_ms - now, run)
+        self._loop.call_later(at - now, run)
 
     def _to_client(self, run: Callable[[], None]) -> None:
         network, rng, now = self._network, self._rng, self._loop.now_ms
-        delay = rng.expovariate(1.0) * network.delay_ms
-        self._to_client_ms = max(now + delay, self._to_client_ms)
+        at = now - log(1.0 - rng.random()) * network.delay_ms
+        if at < self._to_client_ms:
+            at = self._to_client_ms
+        self._to_client_ms = at
         if network.lose_reply and rng.random() < network.lose_reply:
             run = self.reset
-        self._loop.call_later(self._to_client_ms - now, run)
+        self._loop.call_later(at - now, run)
 
     def _answered(self, correlation: int, found: Any) -> None:
         answer = self._waiting.pop(correlation, None)
@@ -285,29 +291,25 @@ class CoreLink(Link):
         api = api_of(key, version, host.runtime.offered)
         assert api is not None, f"api {key} v{version} is not served"
         self._busy = True
-        self._short += key not in LONG_POLLS
-        released = False
-
-        def release() -> None:
-            nonlocal released
-            if not released:
-                released = True
-                self._busy = False
-                self._pump()
-
+        turn = _Turn(self, correlation, key in LONG_POLLS)
+        self._short += not turn.is_long
         context = Context(
-            key, version, self._client_id, "client", self._number, self._number, version, release
+            key, version, self._client_id, "client", self._number, self._number, version, turn.release
         )
         task: Task[Any] = Task(host.loop, api.handle(request, context, host.runtime))
-
-        def finish(done: Future[Any]) -> None:
-            self._short -= key not in LONG_POLLS
-            self._settle(done, correlation)
-            release()
-
         if not task.done() and key == FETCH:
             self._fetching = task
-        task.add_callback(finish)
+        task.add_callback(turn.finish)
+
+    def next(self) -> None:
+        """The next request may begin."""
+        self._busy = False
+        self._pump()
+
+    def ended(self, done: Future[Any], correlation: int, *, is_long: bool) -> None:
+        """A request is over, whatever came of it."""
+        self._short -= not is_long
+        self._settle(done, correlation)
 
     def _settle(self, done: Future[Any], correlation: int) -> None:
         self._fetching = None
@@ -331,6 +333,27 @@ class CoreLink(Link):
     def _at_client(self, correlation: int, found: Any) -> None:
         if self.is_open:
             self._answered(correlation, found)
+
+
+class _Turn:
+    """One request on a CoreLink. A class and no closures: what a `def` says of its types is looked up whenever it is met."""
+
+    __slots__ = ("_correlation", "_is_over", "_link", "is_long")
+
+    def __init__(self, link: CoreLink, correlation: int, is_long: bool) -> None:
+        self._link = link
+        self._correlation = correlation
+        self._is_over = False
+        self.is_long = is_long
+
+    def release(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._link.next()
+
+    def finish(self, done: Future[Any]) -> None:
+        self._link.ended(done, self._correlation, is_long=self.is_long)
+        self.release()
 
 
 KINDS: Final[dict[str, type[Link]]] = {"core": CoreLink, "wire": WireLink}

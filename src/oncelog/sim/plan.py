@@ -1,6 +1,7 @@
 """What one seed draws before anything runs: settings, clients, and which faults there are."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import Final
 
@@ -25,7 +26,7 @@ class Writer:
     sleepy: float  # chance to sleep longer than the timeout, in the middle of a transaction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """All of it."""
 
@@ -63,7 +64,7 @@ class Plan:
     late: int = 0  # tales of requests that come late
     flips: int = 0  # single bits, each in a copy of what a clean stop left behind
 
-    @property
+    @cached_property
     def partitions(self) -> list[str]:
         return [f"{name}-{index}" for name, (count, _) in self.topics.items() for index in range(count)]
 

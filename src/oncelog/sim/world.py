@@ -6,7 +6,6 @@ replaced (clock, disk, network, chance). A machine's events die with it; clients
 
 import hashlib
 import random
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Literal, TypeVar
 
@@ -18,38 +17,15 @@ from oncelog.engine.memory import MemoryDisk
 from oncelog.errors import CorruptBatch, StorageFault
 from oncelog.record.batch import CRC_FROM, BatchHeader, records_of
 from oncelog.record.crc import crc32c
-from oncelog.sim.loop import Owner, SeededChance, VirtualClock, VirtualLoop
+from oncelog.sim.loop import MachineLoop, SeededChance, VirtualClock, VirtualLoop
 from oncelog.sim.net import KINDS, Link, Network
-from oncelog.tasks import Future, Gate, Task, Timer, sleep, spawn, supervise
+from oncelog.tasks import Gate, Task, sleep, spawn, supervise
 
 T = TypeVar("T")
 
 
 class PowerCut(BaseException):
     """Thrown out of the disk in the middle of whatever the broker was doing: nothing of it goes on."""
-
-
-class MachineLoop(Owner):
-    """The loop as one life of the broker's machine sees it: after a crash none of its events happens any more."""
-
-    __slots__ = ("_loop",)
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def call_soon(self, run: Callable[[], None]) -> None:
-        self._loop.call_soon(run, self)
-
-    def call_later(self, delay_ms: float, run: Callable[[], None]) -> Timer:
-        return self._loop.call_later(delay_ms, run, self)
-
-    def in_thread(self, run: Callable[[], T]) -> Future[T]:
-        return self._loop.in_thread(run, self)
-
-    def due(self) -> Counter[str]:
-        """What is still to happen, by name."""
-        return self._loop.due(self)
 
 
 class Machine:
