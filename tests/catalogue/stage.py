@@ -277,6 +277,11 @@ class Stage:
         return self.faults.arm("lose", "before_marker")
 
 
+def stand_in(target: Any, name: str, with_: Callable[..., Any]) -> None:
+    """From now on `target` does this instead."""
+    setattr(target, name, with_)
+
+
 class Refusing:
     """Refuses writes to one partition while it is `on`: `with Refusing(partition, error) as refusing:`."""
 

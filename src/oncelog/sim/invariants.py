@@ -50,7 +50,6 @@ HOUSEKEEPING: Final = Counter(
     {
         "ClassicEngine._every.<locals>.run": 4,  # checkpoints, retention, cleaning, expiry of producers
         "TransactionCoordinator._arm.<locals>.again": 2,  # transactions that time out, ids that expire
-        "again__arm_TransactionCoordinator_obj": 2,  # the same, compiled
         "GroupCoordinator._expire": 1,
         "Store.remove_later.<locals>.remove": 1_000,  # file.delete.delay.ms
     }

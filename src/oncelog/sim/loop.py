@@ -126,8 +126,7 @@ class VirtualLoop:
         """What is still to happen for this owner, by name."""
         calls = [run for _, _, run, whose in self.heap if whose is owner and run is not None]
         calls += [run for _, run, whose in self.soon if whose is owner]
-        # A compiled closure (decision 0023) has no name but its class's.
-        return Counter(getattr(run, "__qualname__", type(run).__qualname__) for run in calls)
+        return Counter(run.__qualname__ for run in calls)
 
     def drop_all(self) -> None:
         """The machine lost its power: nothing that was to happen will."""
