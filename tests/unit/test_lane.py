@@ -546,15 +546,15 @@ class _Failing:
         return getattr(self._file, name)
 
 
-def _one(client: Client) -> bytes:
+def _one(client: Client, *, sequence: int = 0, index: int = 0) -> bytes:
     batch = build_batch(
         [NewRecord(None, b"value", NOW)],
         producer_id=client.producer_id,
         producer_epoch=client.epoch,
-        base_sequence=0,
+        base_sequence=sequence,
         transactional=True,
     )
-    part = PartitionProduceData(index=0, records=batch)
+    part = PartitionProduceData(index=index, records=batch)
     data = TopicProduceData(name="t", partition_data=[part])
     return frame(
         0, 12, ProduceRequest(transactional_id=client.name, acks=-1, timeout_ms=1000, topic_data=[data])
@@ -705,6 +705,72 @@ def test_an_id_that_is_busy_is_not_touched(
             entry.turns._pass_on()  # pyright: ignore[reportPrivateUsage]
             await asyncio.wait_for(side.answered.wait(), 10)
         assert sides[0].answers == sides[1].answers
+        await _stop(sides)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"end.txn.reply": "prepared"},
+        {"transaction.version": "1"},
+        {"transaction.partition.verification.enable": "false"},
+    ],
+)
+def test_transactions_by_other_rules_go_the_long_way(
+    tmp_path: Path, module: Any, setting: dict[str, str]
+) -> None:
+    del module
+
+    async def run() -> None:
+        side = Side(tmp_path / "one", {"hot.path": "native", **setting})
+        await side.start()
+        client = Client(random.Random(0), 0, transactional=True)
+        while not client.begun((await side.ask([client.begin()]))[0]):
+            pass
+        for _ in range(4):
+            await _transaction([side], client)
+            await asyncio.sleep(0.01)
+        assert int(side.lane.served) == 0
+        await _stop([side])
+
+    asyncio.run(run())
+
+
+def test_a_transaction_does_not_begin_with_a_gap_and_nobody_writes_the_brokers_own_topics(
+    folders: tuple[Path, Path], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del module
+    monkeypatch.setattr(main, "SystemChance", Counted)
+
+    async def run() -> None:
+        sides = await _pair(folders, {"transaction.state.log.num.partitions": "2"})
+        client = Client(random.Random(1), 0, transactional=True)
+        client.version = 12
+        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
+            pass
+        for _ in range(3):
+            await _transaction(sides, client)
+        other = Client(random.Random(2), 1, transactional=True)  # whom partition 0 does not know
+        while not all([other.begun((await side.ask([other.begin()]))[0]) for side in sides]):
+            pass
+        asks = [_one(other, sequence=5), _one(other), _one(client, sequence=5, index=1)]
+        asks += [_one(client, sequence=5), _one(client), _commit(client), _commit(other)]
+        for each in asks:
+            said = [await side.ask([each]) for side in sides]
+            assert said[0] == said[1]
+        plain = build_batch([NewRecord(b"key", b"value", NOW)])
+        for index in (0, 1):
+            part = PartitionProduceData(index=index, records=plain)
+            data = TopicProduceData(name="__transaction_state", partition_data=[part])
+            request = frame(0, 12, ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[data]))
+            said = [await side.ask([request]) for side in sides]
+            assert said[0] == said[1]
+            found = ProduceResponse.decode(said[0][0], 12, BODY_AT)
+            assert found.responses[0].partition_responses[0].error_code == 17  # INVALID_TOPIC_EXCEPTION
+        assert sides[0].files() == sides[1].files()
+        assert sides[0].remembered() == sides[1].remembered()
         await _stop(sides)
 
     asyncio.run(run())
