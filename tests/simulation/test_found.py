@@ -1,5 +1,8 @@
 """Bugs that the simulator found, each as small as it can be told. docs/reliability.md has them with their seeds."""
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 
 from oncelog.engine.classic.partition import ClassicPartition
@@ -7,7 +10,12 @@ from oncelog.engine.memory import MemoryDisk, MemoryFile
 from oncelog.engine.port import Appended, Refused
 from oncelog.errors import CorruptLog, ErrorCode
 from oncelog.model import Acks
-from oncelog.tasks import Future, spawn
+from oncelog.sim.clients import Fenced
+from oncelog.sim.net import Network
+from oncelog.sim.plan import draw
+from oncelog.sim.story import Stage
+from oncelog.sim.two_phases import TwoPhases
+from oncelog.tasks import Future, sleep, spawn
 from tests.classic_world import Killed, World, batch_of
 
 
@@ -232,3 +240,46 @@ def test_seed_7001271_what_a_stop_that_did_not_end_leaves_is_not_taken_for_durab
     else:
         raise AssertionError("the stop does not end")
     assert changes > 10
+
+
+class LateInit(Stage):
+    """Who prepares gives up waiting for its id and asks again elsewhere; what it had asked first comes when it has prepared."""
+
+    handed_over = False
+
+    async def _play(self) -> None:
+        await self._create_topics()
+        loop, network = self.world.loop, self.world.network
+        phases = TwoPhases(self.world, self.history, Random(0), "two0")
+        network.stall, network.stall_ms = 1.0, (2_400.0, 2_400.0)  # it waits for 2,000
+        loop.call_later(1_000.0, lambda: setattr(network, "stall", 0.0))
+        comes_ms = loop.now_ms + 2_400.0
+        await phases.prepare({"pay-0": 2})
+        assert loop.now_ms < comes_ms
+        await sleep(loop, 700.0)
+        assert loop.now_ms > comes_ms + 100.0
+        try:
+            await phases.take_over()
+            await phases.end(commit=True)
+            self.handed_over = True
+        except Fenced:
+            await phases.clear()
+        await self._finish()
+
+
+@pytest.mark.parametrize("profile", ["core", "wire"])
+@pytest.mark.parametrize("refuse", ["true", "false"])
+def test_seed_7013328_a_late_init_of_who_prepared_aborts_nothing(profile: str, refuse: str) -> None:
+    """The end of its stream is behind it, and the broker looks (decision 0010). With the guard off it aborts, as in Kafka."""
+    plan = draw(0)
+    settings = {
+        **plan.settings,
+        "transaction.version": "2",
+        "transaction.two.phase.commit.enable": "true",
+        "transaction.late.requests.refuse": refuse,
+    }
+    tale = LateInit(
+        "late init", profile, replace(plan, settings=settings, network=Network(), slow_disk_ms=4.0)
+    )
+    tale.run()
+    assert tale.handed_over == (refuse == "true")

@@ -243,6 +243,7 @@ class Producer:
         self._transactions = 0
         self.txn: str | None = None
         self.used = False  # the transaction has something to end
+        self.left_behind = False  # an InitProducerId of ours had no answer: it may still come
 
     def name_values(self, count: int) -> list[str]:
         self._count += 1
@@ -274,7 +275,7 @@ class Producer:
                     22, version, request, InitProducerIdResponse
                 )
             except Unreachable:
-                unclear = True
+                unclear = self.left_behind = True
                 await self.session.rest()
                 continue
             error = E(answer.error_code)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 from random import Random
 from typing import Any, Final, Protocol
 
@@ -30,6 +30,7 @@ from oncelog.tasks import Cancelled, Future, Loop, Task
 
 FRAME_LIMIT_BYTES: Final = 1 << 24
 REQUEST_TIMEOUT_MS: Final = 2_000
+END_MS: Final = 1.0  # the end of a stream is under way for so long, and never arrives before what was sent
 FETCH: Final = 1
 END_TXN: Final = 26
 
@@ -93,6 +94,7 @@ class Link(ABC):
         self._to_client_ms = 0.0
         self.is_open = True  # the client's end
         self._broker_open = True
+        self._end_ms = inf  # the end of the stream is at the broker, once it has all that was sent before
         self._reading = True
 
     async def ask(self, request: Message, response: type[Message], key: int, version: int) -> Any:
@@ -112,8 +114,14 @@ class Link(ABC):
         """The client gives up waiting. What it has sent still arrives, then the broker sees the end of the stream."""
         if self.is_open:
             self._close_client("the client gave up")
-            later = max(self._to_broker_ms - self._loop.now_ms, 0.0) + 1.0
+            self._end_ms = self._loop.now_ms + END_MS
+            later = max(self._to_broker_ms - self._loop.now_ms, 0.0) + END_MS
             self._loop.call_later(later, self._close_broker)
+
+    def peer_is_gone(self) -> bool:
+        """What the broker sees when it looks at the socket of a request (decision 0010): one that was given up has the end
+        of the stream behind it."""
+        return self._loop.now_ms >= self._end_ms
 
     def reset(self) -> None:
         """Breaks the connection at both ends; what was under way is lost."""
@@ -207,6 +215,7 @@ class WireLink(Link):
             peer_host="client",
             peer_port=self._number,
             on_idle=lambda: None,
+            peer_is_gone=self.peer_is_gone,
         )
 
     def _request(self, correlation: int, request: Message, key: int, version: int) -> None:
@@ -251,6 +260,16 @@ class WireLink(Link):
                 self._answered(int.from_bytes(frame[:4], "big"), frame)
 
 
+@dataclass(slots=True, eq=False)
+class CoreContext(Context):
+    """One request on a CoreLink."""
+
+    link: Link | None = None
+
+    def peer_is_gone(self) -> bool:
+        return self.link is not None and self.link.peer_is_gone()
+
+
 class CoreLink(Link):
     """Decoded requests to the handlers, one at a time, as broker.connection would call them."""
 
@@ -293,8 +312,8 @@ class CoreLink(Link):
         self._busy = True
         turn = _Turn(self, correlation, key in LONG_POLLS)
         self._short += not turn.is_long
-        context = Context(
-            key, version, self._client_id, "client", self._number, self._number, version, turn.release
+        context = CoreContext(
+            key, version, self._client_id, "client", self._number, self._number, version, turn.release, self
         )
         task: Task[Any] = Task(host.loop, api.handle(request, context, host.runtime))
         if not task.done() and key == FETCH:

@@ -14,6 +14,7 @@ from oncelog.sim.clients import TV2, Defect, Fenced, Producer
 from oncelog.sim.history import History
 from oncelog.sim.world import World
 
+NOBODY: Final = (-1, -1)
 ASKED_MS: Final = 300  # the timeout that it asks for, and that does not count
 
 
@@ -53,6 +54,8 @@ class TwoPhases:
         former, heir = self._owner, self._producer()
         found = await heir.init(keep=True)
         wanted = (former.producer_id, former.epoch)
+        if found == NOBODY and former.left_behind and not self._world.config.transaction_late_requests_refuse:
+            raise Fenced("a late InitProducerId of its owner has aborted what was prepared, as in Kafka")
         if found != wanted:
             raise Defect(f"{self._name}: {wanted} was prepared, and the heir is told of {found}")
         heir.txn, heir.used = former.txn, True
