@@ -38,10 +38,17 @@ def words_of(line: str) -> list[str]:
         return line.split()
 
 
+def superseded(path: Path) -> bool:
+    """A decision that a later one replaced: what it names is history, and need not be there."""
+    return path.parent.name == "decisions" and " superseded by " in text_of(path).partition("\n")[0]
+
+
 def cases(program: str) -> list[tuple[str, list[str]]]:
     """(document, words after the program's name) of every command in which the program is called."""
     found: list[tuple[str, list[str]]] = []
     for path in documents():
+        if superseded(path):
+            continue
         for line in shell_lines(path):
             words = words_of(line)
             while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):  # REQUIRE=all make test
@@ -114,6 +121,12 @@ def test_documented_make_targets_exist() -> None:
     assert ("README.md", "demo") in calls
     assert ("README.md", "test") in calls
     assert [(path, word) for path, word in calls if word not in targets] == []
+
+
+def test_only_decisions_that_were_replaced_may_name_what_is_gone() -> None:
+    replaced = {path.name for path in documents() if superseded(path)}
+    assert "0023-native-build.md" in replaced
+    assert "0027-express-lane.md" not in replaced
 
 
 def test_every_make_target_says_what_it_does() -> None:
