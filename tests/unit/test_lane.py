@@ -745,7 +745,7 @@ def test_a_transaction_does_not_begin_with_a_gap_and_nobody_writes_the_brokers_o
     monkeypatch.setattr(main, "SystemChance", Counted)
 
     async def run() -> None:
-        sides = await _pair(folders, {"transaction.state.log.num.partitions": "2"})
+        sides = await _pair(folders, {"transaction.state.log.num.partitions": "1"})
         client = Client(random.Random(1), 0, transactional=True)
         client.version = 12
         while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
@@ -761,8 +761,8 @@ def test_a_transaction_does_not_begin_with_a_gap_and_nobody_writes_the_brokers_o
             said = [await side.ask([each]) for side in sides]
             assert said[0] == said[1]
         plain = build_batch([NewRecord(b"key", b"value", NOW)])
-        for index in (0, 1):
-            part = PartitionProduceData(index=index, records=plain)
+        for _ in (0, 1):
+            part = PartitionProduceData(index=0, records=plain)
             data = TopicProduceData(name="__transaction_state", partition_data=[part])
             request = frame(0, 12, ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[data]))
             said = [await side.ask([request]) for side in sides]
