@@ -35,6 +35,8 @@ REASONS = {
     "connections": REASONING + "one thread serves all of them, on one core; Kafka uses both.",
     "fetch": REASONING + "Kafka hands the file to the socket in the kernel; we read and write it.",
     "produce": REASONING + "one core against two.",
+    "resident memory": REASONING
+    + "the lane is code of its own, and more that is done in the same time leaves more in caches and in the record of requests.",
     "recovery": REASONING + "we read the tail behind the last checkpoint with Python.",
 }
 UNKNOWN = "No reason is known yet."
