@@ -255,7 +255,7 @@ def compare(
         for side in (OURS, BUILT_IN) if number % 2 == 0 else (BUILT_IN, OURS):
             pid = target.process_id()
             cpu, broker = spark.cpu_seconds(pid), cpu_seconds(pid)
-            other = OtherLoad(pid)
+            other = OtherLoad(lambda pid=pid: spark.cpu_seconds(pid) + cpu_seconds(pid))
             records, seconds = run(side, target.bootstrap, topic, load.records)
             each = {
                 "kind": kind,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -123,10 +123,10 @@ def resident_mb(process_id: int) -> float:
 
 
 class OtherLoad:
-    """The share of the machine that neither the broker nor this process and its children used: the noise of a run."""
+    """The share of the machine that neither what is measured nor this process used: the noise of a run."""
 
-    def __init__(self, process_id: int) -> None:
-        self._process_id = process_id
+    def __init__(self, measured: Callable[[], float]) -> None:
+        self._measured = measured
         self._begun = time.monotonic()
         self._busy = self._machine()
         self._ours = self._known()
@@ -138,7 +138,7 @@ class OtherLoad:
 
     def _known(self) -> float:
         own = os.times()
-        return cpu_seconds(self._process_id) + own.user + own.system + own.children_user + own.children_system
+        return self._measured() + own.user + own.system
 
     def share(self) -> float:
         """Cores kept busy by others, divided by the cores there are."""
