@@ -175,6 +175,7 @@ def test_every_name_of_the_package_can_be_had() -> None:
 def test_settings_of_the_session(spark: "SparkSession") -> None:
     assert spark.conf.get("spark.speculation") == "false"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch") == "1m"
     assert spark.sparkContext.pythonExec == os.environ.get("PYSPARK_PYTHON", sys.executable)
     with pytest.raises(
         ValueError, match=r"wanted settings of Spark by name \(spark\.\*\), found shuffle_partitions"

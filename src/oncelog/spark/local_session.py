@@ -12,6 +12,9 @@ from oncelog.spark.datasource import OncelogDataSource
 from oncelog.spark.java import find_java
 
 FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+# How much goes between the JVM and Python at once. By Spark's default rows of 1 KB make 10 MB, in buffers that are grown and zeroed
+# anew by each task; those of 1 MB are reused, and one side works while the other does.
+ARROW_BATCH: Final = {"spark.sql.execution.arrow.maxBytesPerBatch": "1m"}
 
 # Each of these was a surprise to somebody on a laptop; what the caller says wins.
 LOCAL: Final = {
@@ -36,6 +39,7 @@ def session(*, master: str = "local[*]", app_name: str = "oncelog", **config: ob
     cores = os.cpu_count() or 1
     settings: dict[str, object] = {
         "spark.sql.shuffle.partitions": cores,
+        **ARROW_BATCH,
         **(LOCAL if master.startswith("local") else {}),
         **config,
     }
