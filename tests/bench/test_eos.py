@@ -424,14 +424,14 @@ def test_a_start_with_a_log_is_measured_after_a_stop_and_after_a_kill() -> None:
         seconds=0.2,
         only="first committed",
         tell=print,
-        log_bytes=1 << 20,
+        log_bytes=8 << 20,
     )
     told = {each["cell"]: each["value"] for each in found.runs}
-    assert 0 < told["start to the first committed transaction, 0.000977 GiB of log"] < 30
-    assert 0 < told["recovery after kill -9 to the first committed transaction, 0.000977 GiB of log"] < 30
+    assert 0 < told["start to the first committed transaction, 0.00781 GiB of log"] < 30
+    assert 0 < told["recovery after kill -9 to the first committed transaction, 0.00781 GiB of log"] < 30
     sizes = [each["log_bytes"] for each in found.runs if "log_bytes" in each]
     assert len(sizes) == 4
-    assert 1 << 20 <= min(sizes) <= max(sizes) < 1.1 * (1 << 20)
+    assert 8 << 20 <= min(sizes) <= max(sizes) < 1.1 * (8 << 20)
     idle = [each for each in found.runs if each["cell"] == "resident memory, idle"]
     assert [each["round"] for each in idle] == [1, 2]
     assert found.troubles == []
