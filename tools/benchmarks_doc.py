@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from bench import hot_path
-from oncelog.cost import report, scaling
+from oncelog.cost import eos, report, scaling
 from tools.generated import ROOT, filled, main
 
 RESULTS = ROOT / "bench/results"
 MEASURED = ROOT / "src/oncelog/inspect/page/measured"
 OURS = "oncelog"
+PYTHON = "oncelog, hot.path=python"
 KAFKA = "Apache Kafka"
 TUNED = "Apache Kafka, backoff 1 ms"
+SIDES = (OURS, PYTHON, KAFKA, TUNED)
 
 # Why a cell is lost, by a part of its name. What was not measured says so.
 REASONING = "Reasoning, not measured: "
@@ -26,8 +28,12 @@ REASONS = {
     + "the client is the limit, and it shares two cores with the broker; its batches grow while the broker is busy, "
     "which favours the broker with more threads.",
     "Java": REASONING + "the client needs more CPU than either broker (the last column).",
-    "producers": REASONING
+    "transactions of": REASONING
     + "Kafka hides its wait between transactions when many producers take turns, and uses both cores; we use one.",
+    "10 producers": REASONING
+    + "ten connections keep both of Kafka's cores busy; we have one thread, and by Python a request costs about twice what the lane needs.",
+    "lz4": REASONING + "a compressed batch is unpacked and checked by Python, with or without the lane.",
+    "zstd": REASONING + "a compressed batch is unpacked and checked by Python, with or without the lane.",
     "p50": REASONING
     + "a request waits until the one thread has answered those before it; Kafka has a thread for each request that is under way.",
     "p99": REASONING
@@ -56,9 +62,10 @@ def markdown_table(rows: Sequence[Mapping[str, str]], head: str) -> str:
 def all_rows(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return "Not measured."
-    table = markdown_table(report.table(found), report.HEAD)
+    table = markdown_table(report.table(found), "|".join(report.columns(found)))
     troubles = "".join(f"\n- not measured: {each}" for each in found["troubles"])
-    return f"{table}\n\n{report.conditions(found)}{troubles}"
+    setup = "".join(f"\n- {each}" for each in report.setup(found))
+    return f"{table}\n\n{report.conditions(found)}" + (f"\n{setup}" if setup else "") + troubles
 
 
 def status(found: Mapping[str, Any] | None) -> str:
@@ -67,21 +74,28 @@ def status(found: Mapping[str, Any] | None) -> str:
         return "Nothing has been measured yet."
     doubts = report.doubts(found)
     if not doubts:
-        return f"{found['rounds']} interleaved rounds on a quiet machine."
+        busiest = report.busiest(found)
+        return f"{found['rounds']} interleaved rounds on a quiet machine; in the busiest run others used {busiest:.0%} of it."
     return f"**A first look, no row of it is settled**: {', '.join(doubts)}. `make bench` on a quiet machine replaces it."
 
 
 def lost(*all_found: Mapping[str, Any] | None) -> str:
-    """Every row that we lose or whose bar is missed, with the reason."""
-    rows = [
-        row for found in all_found if found is not None for row in report.table(found) if "**" in row["bar"]
-    ]
-    if not rows:
+    """Every row that a form of ours loses or whose bar it misses, with the reason."""
+    lines: list[str] = []
+    for found in all_found:
+        ours = report.sides_of(found)[0] if found is not None else []
+        for form in ours:
+            assert found is not None
+            head = report.ratio_of(form, ours)
+            by_reason: dict[str, list[str]] = {}
+            for row in report.losing(found, form):
+                said = f"{row['figure']} ({row[head].replace('**', '')})"
+                by_reason.setdefault(reason_of(row["figure"]), []).append(said)
+            where = "with a sync before every answer" if found["power"] else report.short(form)
+            lines += [f"- {where}: {'; '.join(rows)}. {reason}" for reason, rows in by_reason.items()]
+    if not lines:
         return "None in this run." if any(found is not None for found in all_found) else "Not measured."
-    return "\n".join(
-        f"- {row['figure']}: {row['ratio']} beside {row['beside'].partition('(')[2].rstrip(')')}. {reason_of(row['figure'])}"
-        for row in rows
-    )
+    return "\n".join(lines)
 
 
 def reason_of(figure: str) -> str:
@@ -94,11 +108,27 @@ def picture(name: str, shows: str) -> str:
 
 
 def in_short(found: Mapping[str, Any] | None) -> str:
-    """The README's table: the rows that have a bar."""
+    """The README's table: the rows that have a bar; and which of them the default misses."""
     if found is None:
         return "Not measured."
-    rows = [row for row in report.table(found) if row["bar"].startswith((">", "<"))]
-    return f"{status(found)}\n\n{markdown_table(rows, 'figure|oncelog|beside|ratio|bar')}\n\n{report.conditions(found)}"
+    rows = [row for row in report.table(found) if row.get(report.WANTED)]
+    kept = [each for each in report.columns(found) if each not in (report.CPU, report.CLIENT_CPU)]
+    table = markdown_table(rows, "|".join(kept))
+    return f"{status(found)} {by_default(found)}\n\n{table}\n\n{report.conditions(found)}"
+
+
+def by_default(found: Mapping[str, Any]) -> str:
+    """Which bars are missed without the lane."""
+    ours, _ = report.sides_of(found)
+    if PYTHON not in ours:
+        return ""
+    head = report.ratio_of(PYTHON, ours)
+    judged = [row for row in report.table(found) if row.get(report.WANTED) and row.get(head)]
+    missed = [row for row in judged if "missed" in row[head]]
+    if not missed:
+        return f"By default (`hot.path=python`) all {len(judged)} bars hold too."
+    names = "; ".join(f"{row['figure']} ({row[head].split(' ')[0]})" for row in missed)
+    return f"**By default (`hot.path=python`) {len(missed)} of {len(judged)} bars are missed**: {names}."
 
 
 def curves(found: dict[str, Any] | None) -> str:
@@ -114,11 +144,11 @@ def steps(found: dict[str, Any] | None) -> str:
 # ---- docs/cost.md
 
 SEED = (
-    ("acks=1, no retries recognised", "plain produce, acks=1, 1 KB, 16 KB batches"),
-    ("acks=all, idempotent", "idempotent produce, 1 KB, 16 KB batches"),
+    ("acks=1, no retries recognised", "plain produce, acks=1, 1 KB, 16 KB batches, 10 producers"),
+    ("acks=all, idempotent", "idempotent produce, 1 KB, 16 KB batches, 10 producers"),
     ("a transaction per 1,000 records", "transactions of 1,000 records, 10 producers"),
     ("a transaction per 100 records", "transactions of 100 records, 10 producers"),
-    ("a transaction per 10 records", "transactions of 10 records, 50 producers"),
+    ("a transaction per 10 records", "transactions of 10 records, 10 producers"),
 )
 
 
@@ -130,38 +160,80 @@ def median_of(
 
 
 def per_record(found: dict[str, Any] | None) -> str:
-    """Seed 003's rows: records a second, and what a record costs the broker."""
+    """Seed 003's rows: records a second, p99, and what a record costs the broker."""
     if found is None:
         return "Not measured."
     rows: list[dict[str, str]] = []
     base: dict[str, float] = {}
     for name, cell in SEED:
         row = {"written with": name}
-        for side, shown in ((OURS, "oncelog"), (KAFKA, "Apache Kafka")):
+        for side in SIDES:
             rate = median_of(found, cell, side, lambda run: run["records"] / run["seconds"])
             cpu = median_of(found, cell, side, lambda run: 1e6 * run["broker_cpu_seconds"] / run["records"])
             p99 = median_of(found, cell, side, lambda run: run["latency_us"]["p99"] / 1000)
+            shown = report.short(side)
             if rate is None or cpu is None or p99 is None:
-                row[f"{shown}, records/s"] = "not measured"
+                row[f"{shown}: records/s"] = "not measured"
                 continue
-            base.setdefault(side, cpu)
-            row[f"{shown}, records/s"] = f"{rate:,.0f}"
-            row[f"{shown}, p99 ms"] = f"{p99:.1f}"
-            row[f"{shown}, CPU us/record"] = f"{cpu:.1f} ({cpu / base[side]:.1f}x)"
+            row[f"{shown}: records/s"] = f"{rate:,.0f}"
+            row[f"{shown}: p99 ms"] = f"{p99:.1f}"
+            row[f"{shown}: CPU us/record"] = f"{cpu:.1f}"
+            if cell == SEED[0][1]:
+                base[side] = cpu
+            if side in base:
+                row[f"{shown}: CPU us/record"] += f" ({cpu / base[side]:.1f}x)"
         rows.append(row)
-    each = "{0}, records/s|{0}, p99 ms|{0}, CPU us/record"
-    head = "|".join(("written with", each.format("oncelog"), each.format("Apache Kafka")))
-    return markdown_table(rows, head)
+    shown = [report.short(side) for side in SIDES]
+    parts = [
+        markdown_table(rows, "|".join(("written with", *(f"{side}: {what}" for side in shown))))
+        for what in ("records/s", "p99 ms", "CPU us/record")
+    ]
+    return "\n\n".join(parts)
+
+
+def open_for(found: dict[str, Any] | None) -> str:
+    """The reader's delay by how long the transaction stays open."""
+    if found is None:
+        return "Not measured."
+    begin, end = "begin to read at read_committed", "EndTxn to read (lag of the last stable offset)"
+    values = {(each["cell"], each["side"]): each["value"] for each in found.get("pooled", [])}
+    rows: list[dict[str, str]] = []
+    lengths = [("only while its records are written", f"at {eos.SEEN_RATE} txn/s")]
+    lengths += [(f"{open_ms:,} ms", f"of transactions open for {open_ms:,} ms") for open_ms in eos.OPEN_MS]
+    heads = ["open for"]
+    for length, paced in lengths:
+        row = {"open for": length}
+        for side in SIDES:
+            for shown, what in (("begin to read", begin), ("EndTxn to read", end)):
+                of_it = [values.get((f"{what}, {share} {paced}", side)) for share in ("p50", "p99")]
+                head = f"{report.short(side)}: {shown}"
+                if None not in of_it:
+                    row[head] = " / ".join(f"{each:,.2f}" for each in of_it if each is not None)
+                if head not in heads:
+                    heads.append(head)
+        if len(row) > 1:
+            rows.append(row)
+    if not rows:
+        return "Not measured in this run."
+    said = "p50 / p99, ms, of all rounds together."
+    return f"{markdown_table(rows, '|'.join(heads))}\n\n{said}"
 
 
 def delay(found: dict[str, Any] | None) -> str:
     if found is None:
         return "Not measured."
-    wanted = ("begin to read", "EndTxn to read", "whole transaction")
-    rows = [row for row in report.table(found) if row["figure"].startswith(wanted)]
+    wanted = ("begin to read", "EndTxn to read", "whole transaction", "EndTxn, p")
+    rows = [
+        row
+        for row in report.table(found)
+        if row["figure"].startswith(wanted) and "transactions open for" not in row["figure"]
+    ]
+    kept = [
+        each for each in report.columns(found) if each not in (report.CPU, report.CLIENT_CPU, report.WANTED)
+    ]
     missing = [each for each in wanted if not any(row["figure"].startswith(each) for row in rows)]
     said = f"\n\nNot measured in this run: {', '.join(missing)}." if missing else ""
-    return markdown_table(rows, "figure|oncelog|beside|ratio") + said
+    return markdown_table(rows, "|".join(kept)) + said
 
 
 def trace_cost(wire: Mapping[str, Any] | None, inside: Mapping[str, Any] | None) -> str:
@@ -205,19 +277,24 @@ def _range(ends: Sequence[float]) -> str:
 
 
 def documents() -> dict[Path, str]:
-    eos, power = read("eos"), read("eos-power")
+    measured, power = read("eos"), read("eos-power")
     parts: dict[Path, dict[str, str]] = {
-        ROOT / "README.md": {"measured": in_short(eos)},
+        ROOT / "README.md": {"measured": in_short(measured)},
         ROOT / "docs/benchmarks.md": {
-            "status": status(eos),
-            "process": all_rows(eos) + picture("eos", "ratios to Apache Kafka"),
-            "lost": lost(eos, power),
+            "status": status(measured),
+            "process": all_rows(measured) + picture("eos", "ratios to Apache Kafka"),
+            "lost": lost(measured, power),
             "power": all_rows(power) + picture("eos-power", "ratios with a sync before every answer"),
             "scaling": curves(read("eos-scaling")),
             "steps": steps(read("hot_path")),
         },
         ROOT / "docs/inspector.md": {"trace": trace_cost(read("trace_wire"), read("trace"))},
-        ROOT / "docs/cost.md": {"status": status(eos), "per record": per_record(eos), "delay": delay(eos)},
+        ROOT / "docs/cost.md": {
+            "status": status(measured),
+            "per record": per_record(measured),
+            "delay": delay(measured),
+            "open": open_for(measured),
+        },
     }
     found: dict[Path, str] = {}
     for path, contents in parts.items():
@@ -225,7 +302,7 @@ def documents() -> dict[Path, str]:
         for name, content in contents.items():
             text = filled(text, name, content)
         found[path] = text
-    for name, results in (("eos", eos), ("eos-power", power)):
+    for name, results in (("eos", measured), ("eos-power", power)):
         if results is not None:
             found[MEASURED / f"{name}.json"] = shipped(results)
     return found
@@ -233,7 +310,8 @@ def documents() -> dict[Path, str]:
 
 def shipped(results: Mapping[str, Any]) -> str:
     """What the page shows of it where there is no checkout: the table and where it was measured."""
-    kept = {name: results[name] for name in ("machine", "oncelog", "rounds", "seconds")}
+    wanted = ("machine", "oncelog", "when", "commit", "rounds", "seconds")
+    kept = {name: results[name] for name in wanted if name in results}
     return json.dumps({**kept, "table": report.table(results)}, indent=1) + "\n"
 
 

@@ -34,6 +34,7 @@ def bench_eos(options: argparse.Namespace) -> int:
             log_bytes=eos.LOG_BYTES // (16 if options.quick else 1),
             warm_up=1.0 if options.quick else eos.WARM_UP_S,
             page_cache=page_cache,
+            hurried=options.quick,
         )
     except CannotMeasure as fault:
         print(f"oncelog: {fault}", file=sys.stderr)

@@ -1,14 +1,23 @@
 """The cost of exactly-once: seed 003's rows and more, on oncelog and beside it on another Kafka, interleaved.
 
 Every cell is measured on all sides before the next one; rounds alternate the order of the sides, round 0 warms up and is not
-kept. Kafka runs twice: at its defaults, and with a wait of 1 ms instead of 20 between two transactions of a producer. Compare ratios of the same round: the machine is shared, and the share of other load stands beside every run.
+kept. Kafka runs twice: at its defaults, and with a wait of 1 ms instead of 20 between two transactions of a producer; oncelog by Python alone, as
+it does by default, and with its express lane. Compare ratios of the same round: the machine is shared, and the share of other
+load stands beside every run.
 """
 
+import importlib.metadata
+import math
 import os
 import platform
+import shutil
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from oncelog import __version__
@@ -16,7 +25,7 @@ from oncelog.client.admin import Admin
 from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.faults import ClientFault
 from oncelog.cost import load
-from oncelog.cost.load import CannotMeasure, Loaded
+from oncelog.cost.load import CannotMeasure, Loaded, pooled
 from oncelog.cost.page_cache import PageCache
 from oncelog.cost.sides import (
     KafkaSide,
@@ -25,6 +34,8 @@ from oncelog.cost.sides import (
     RunningSide,
     Side,
     cpu_seconds,
+    forget_peak,
+    peak_mb,
     producer_performance,
     resident_mb,
 )
@@ -37,14 +48,23 @@ FLUSHED: Final = {"log.flush.interval.messages": "1"}
 MANY_CONNECTIONS: Final = 100  # from here on one request in flight on each
 JAVA_RECORDS_PER_SECOND: Final = 40_000  # about as many records as Java's tool sends in the time of a run
 FETCHED_BYTES: Final = 64 << 20
+FETCHED_BATCH: Final = 976 * 1024
 LOG_BYTES: Final = 1 << 30
+LOG_BATCH: Final = 131_072
 LARGE_PARTITIONS: Final = 8
 WARM_UP_S: Final = 20.0
 FIRST_S: Final = 0.5  # of the round that is not kept
 BAR: Final = 20  # characters
 RATE: Final = 1000  # transactions a second where latency is compared
 POWER_RATE: Final = 100
+SEEN_RATE: Final = 100  # of one producer
+OPEN_RATE: Final = 50  # of many, whose transactions stay open
+POWER_SEEN_RATE: Final = 20
+OPEN_MS: Final = (10, 100, 1000)
+SAMPLED_S: Final = 5.0  # of a run whose percentiles are asked for, 5,000 transactions at 1,000 a second
+POWER_SEEN_S: Final = 3.0
 POWER_BARS: Final = {"transactions of 10 records, 50 producers": 3.0}
+LZ4, ZSTD = 3, 4
 LEADER_LIMIT_S: Final = 10
 TRIES: Final = 2
 NOT_LED: Final = ("answered 3", "answered 6")  # UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER
@@ -65,6 +85,7 @@ class Figure:
     better: str
     of: Callable[[Loaded], float]
     bar: float | None = None
+    aim: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +96,8 @@ class Cell:
     run: Run
     figures: tuple[Figure, ...]
     transactional: bool = True  # else Kafka's wait between transactions cannot show: one Kafka is enough
-    lasts: float = 1.0  # times the seconds of a run: a percentile needs many samples
+    both: bool = False  # Kafkas nevertheless: a row of docs/cost.md, which shows both
+    least_s: float = 0  # a percentile needs many samples
 
 
 @dataclass(slots=True)
@@ -87,9 +109,14 @@ class Result:
     rounds: int
     seconds: float
     power: bool = False  # durability=power, and Kafka with flush.messages=1
+    when: str = ""
+    commit: str | None = None
+    clients: dict[str, str] = field(default_factory=dict[str, str])
+    sides: dict[str, str] = field(default_factory=dict[str, str])  # how each of them runs
     runs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     starts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     memory: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    pooled: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])  # percentiles over all rounds
     troubles: list[str] = field(default_factory=list[str])
 
     def plain(self) -> dict[str, Any]:
@@ -109,12 +136,12 @@ def milliseconds(name: str, *, of_end: bool = False) -> Callable[[Loaded], float
     return lambda found: (found.end_us if of_end else found.latency_us)[name] / 1000
 
 
-def rate_of(name: str, bar: float | None = None) -> tuple[Figure, ...]:
-    return (Figure(name, "txn/s", HIGHER, per_second, bar),)
+def rate_of(name: str, bar: float | None = None, aim: float | None = None) -> tuple[Figure, ...]:
+    return (Figure(name, "txn/s", HIGHER, per_second, bar, aim),)
 
 
-def speed_of(name: str, bar: float | None = None) -> tuple[Figure, ...]:
-    return (Figure(name, "MB/s", HIGHER, megabytes_per_second, bar),)
+def speed_of(name: str, bar: float | None = None, aim: float | None = None) -> tuple[Figure, ...]:
+    return (Figure(name, "MB/s", HIGHER, megabytes_per_second, bar, aim),)
 
 
 def transactions(
@@ -133,7 +160,13 @@ def transactions(
 
 
 def produced(
-    record_bytes: int, batch_bytes: int, *, connections: int = 1, partitions: int = 1, acks: int = -1
+    record_bytes: int,
+    batch_bytes: int,
+    *,
+    connections: int = 1,
+    partitions: int = 1,
+    acks: int = -1,
+    codec: int = 0,
 ) -> Run:
     return lambda bootstrap, topic, seconds: load.produce(
         bootstrap,
@@ -145,6 +178,7 @@ def produced(
         batch_bytes=batch_bytes,
         seconds=seconds,
         acks=acks,
+        codec=codec,
     )
 
 
@@ -163,63 +197,68 @@ def by_java(bootstrap: str, topic: str, seconds: float) -> Loaded:
     return producer_performance(bootstrap, topic, records=int(JAVA_RECORDS_PER_SECOND * seconds))
 
 
-def seen(bootstrap: str, topic: str, seconds: float) -> Loaded:
-    return load.seen(bootstrap, topic, records=10, record_bytes=1024, seconds=seconds, rate=100.0)
+def seen(rate: float, open_ms: float = 0) -> Run:
+    return lambda bootstrap, topic, seconds: load.seen(
+        bootstrap, topic, records=10, record_bytes=1024, seconds=seconds, rate=rate, open_ms=open_ms
+    )
 
 
 def fetched(bootstrap: str, topic: str, seconds: float) -> Loaded:
     """Reads what was written just before, from the page cache: as much on every side, and when it is on the disk."""
-    written = 0
-    while written < FETCHED_BYTES:
-        written += load.produce(bootstrap, topic, record_bytes=1024, batch_bytes=1_000_000, seconds=0.1).bytes
+    most = math.ceil(FETCHED_BYTES / FETCHED_BATCH)
+    load.produce(bootstrap, topic, record_bytes=1024, batch_bytes=FETCHED_BATCH, most=most)
     os.sync()
     return load.fetch(bootstrap, topic, partitions=1, max_bytes=1_048_576, seconds=seconds)
 
 
+def percentiles(
+    what: str, of_what: str, *, of_end: bool = False, bar: float | None = None, aim: float | None = None
+) -> tuple[Figure, ...]:
+    """The three of a latency; bar and aim are for p99."""
+    return (
+        Figure(f"{what}, p50 {of_what}", "ms", LOWER, milliseconds("p50", of_end=of_end)),
+        Figure(f"{what}, p99 {of_what}", "ms", LOWER, milliseconds("p99", of_end=of_end), bar, aim),
+        Figure(f"{what}, p99.9 {of_what}", "ms", LOWER, milliseconds("p999", of_end=of_end)),
+    )
+
+
+def delays(rate: float, open_ms: int = 0) -> Cell:
+    """How long a reader waits for transactions that stay open for so long."""
+    paced = f"at {rate:g} txn/s"
+    if open_ms:
+        paced = f"of transactions open for {open_ms:,} ms"
+    begin, end = "begin to read at read_committed", "EndTxn to read (lag of the last stable offset)"
+    figures = (
+        Figure(f"{begin}, p50 {paced}", "ms", LOWER, milliseconds("p50")),
+        Figure(f"{begin}, p99 {paced}", "ms", LOWER, milliseconds("p99")),
+        Figure(f"{end}, p50 {paced}", "ms", LOWER, milliseconds("p50", of_end=True)),
+        Figure(f"{end}, p99 {paced}", "ms", LOWER, milliseconds("p99", of_end=True)),
+    )
+    return Cell(
+        1, seen(rate, open_ms), figures, least_s=POWER_SEEN_S if rate == POWER_SEEN_RATE else SAMPLED_S
+    )
+
+
 def cells(*, power: bool = False) -> list[Cell]:
-    """`power`: no side takes 1,000 transactions a second with a sync before every answer, so latency is asked for at 100."""
+    """`power`: no side takes 1,000 transactions a second with a sync before every answer, so latency is asked for at fewer."""
     rate = POWER_RATE if power else RATE
     paced = f"at {rate:,} txn/s, 50 producers"
-    read = "at 100 txn/s"
     return [
         Cell(
             12,
             transactions(50, 10, rate=rate),
-            (
-                Figure(f"whole transaction, p50 {paced}", "ms", LOWER, milliseconds("p50")),
-                Figure(f"whole transaction, p99 {paced}", "ms", LOWER, milliseconds("p99"), 1.0),
-                Figure(f"whole transaction, p99.9 {paced}", "ms", LOWER, milliseconds("p999")),
-                Figure(f"EndTxn, p99 {paced}", "ms", LOWER, milliseconds("p99", of_end=True)),
-            ),
-            lasts=2.0,
+            percentiles("whole transaction", paced, bar=1.0, aim=0.5)
+            + percentiles("EndTxn", paced, of_end=True),
+            least_s=SAMPLED_S,
         ),
-        Cell(
-            1,
-            seen,
-            (
-                Figure(f"begin to read at read_committed, p50 {read}", "ms", LOWER, milliseconds("p50")),
-                Figure(f"begin to read at read_committed, p99 {read}", "ms", LOWER, milliseconds("p99")),
-                Figure(
-                    f"EndTxn to read (lag of the last stable offset), p50 {read}",
-                    "ms",
-                    LOWER,
-                    milliseconds("p50", of_end=True),
-                ),
-                Figure(
-                    f"EndTxn to read (lag of the last stable offset), p99 {read}",
-                    "ms",
-                    LOWER,
-                    milliseconds("p99", of_end=True),
-                ),
-            ),
-            lasts=2.0,
-        ),
+        delays(POWER_SEEN_RATE if power else SEEN_RATE),
+        *(delays(POWER_SEEN_RATE if power else OPEN_RATE, open_ms) for open_ms in OPEN_MS),
         Cell(12, transactions(1, 10), rate_of("transactions of 10 records, 1 producer")),
         Cell(12, transactions(10, 10), rate_of("transactions of 10 records, 10 producers")),
-        Cell(12, transactions(50, 10), rate_of("transactions of 10 records, 50 producers", 1.5)),
-        Cell(12, transactions(200, 10), rate_of("transactions of 10 records, 200 producers", 1.0)),
+        Cell(12, transactions(50, 10), rate_of("transactions of 10 records, 50 producers", 1.5, 3.0)),
+        Cell(12, transactions(200, 10), rate_of("transactions of 10 records, 200 producers", 1.0, 2.0)),
         Cell(12, transactions(10, 100), rate_of("transactions of 100 records, 10 producers")),
-        Cell(12, transactions(10, 1000), rate_of("transactions of 1,000 records, 10 producers", 1.0)),
+        Cell(12, transactions(10, 1000), rate_of("transactions of 1,000 records, 10 producers", 1.0, 1.5)),
         Cell(
             12,
             transactions(50, 10, record_bytes=100),
@@ -236,40 +275,63 @@ def cells(*, power: bool = False) -> list[Cell]:
             rate_of("transactions of 10 records, 50 producers, 100 partitions"),
         ),
         Cell(
-            1, produced(1024, 16_384, acks=1), speed_of("plain produce, acks=1, 1 KB, 16 KB batches"), False
-        ),
-        Cell(1, produced(1024, 16_384), speed_of("idempotent produce, 1 KB, 16 KB batches", 1.0), False),
-        Cell(1, produced(1024, 1_000_000), speed_of("idempotent produce, 1 KB, 1 MB batches", 0.8), False),
-        Cell(1, produced(1024, 1024), speed_of("idempotent produce, 1 KB, one record a request"), False),
-        Cell(1, produced(100, 16_384), speed_of("idempotent produce, 100 B, 16 KB batches", 1.0), False),
-        Cell(
             12,
-            by_librdkafka(0, 1024, 12),
-            speed_of("idempotent produce, 1 KB, linger 0, librdkafka", 0.8),
-            False,
-        ),
-        Cell(12, by_java, speed_of("idempotent produce, 1 KB, linger 0, Java"), False),
-        Cell(
-            12,
-            produced(1024, 16_384, connections=100, partitions=12),
-            speed_of("idempotent produce, 100 connections", 0.8),
-            False,
+            produced(1024, 16_384, connections=10, partitions=12, acks=1),
+            speed_of("plain produce, acks=1, 1 KB, 16 KB batches, 10 producers"),
+            transactional=False,
+            both=True,
         ),
         Cell(
             12,
-            produced(1024, 16_384, connections=1000, partitions=12),
-            speed_of("idempotent produce, 1,000 connections", 0.8),
-            False,
+            produced(1024, 16_384, connections=10, partitions=12),
+            speed_of("idempotent produce, 1 KB, 16 KB batches, 10 producers"),
+            transactional=False,
+            both=True,
         ),
-        Cell(1, fetched, speed_of("read_committed fetch of cached data", 1.0), False),
+        *(
+            Cell(partitions, run, figures, transactional=False)
+            for partitions, run, figures in (
+                (1, produced(1024, 16_384), speed_of("idempotent produce, 1 KB, 16 KB batches", 1.0, 2.0)),
+                (1, produced(1024, 1_000_000), speed_of("idempotent produce, 1 KB, 1 MB batches", 0.8, 1.0)),
+                (1, produced(1024, 1024), speed_of("idempotent produce, 1 KB, one record a request")),
+                (1, produced(100, 16_384), speed_of("idempotent produce, 100 B, 16 KB batches", 1.0, 2.0)),
+                (
+                    1,
+                    produced(1024, 16_384, codec=LZ4),
+                    speed_of("idempotent produce, 1 KB, 16 KB batches, lz4"),
+                ),
+                (
+                    1,
+                    produced(1024, 16_384, codec=ZSTD),
+                    speed_of("idempotent produce, 1 KB, 16 KB batches, zstd"),
+                ),
+                (
+                    12,
+                    by_librdkafka(0, 1024, 12),
+                    speed_of("idempotent produce, 1 KB, linger 0, librdkafka", 0.8, 1.0),
+                ),
+                (12, by_java, speed_of("idempotent produce, 1 KB, linger 0, Java")),
+                (
+                    12,
+                    produced(1024, 16_384, connections=100, partitions=12),
+                    speed_of("idempotent produce, 100 connections", 0.8, 1.2),
+                ),
+                (
+                    12,
+                    produced(1024, 16_384, connections=1000, partitions=12),
+                    speed_of("idempotent produce, 1,000 connections", 0.8, 1.2),
+                ),
+                (1, fetched, speed_of("read_committed fetch of cached data", 1.0, 1.5)),
+            )
+        ),
     ]
 
 
 def sides_of(against: str | None, *, power: bool) -> list[Side]:
-    """oncelog first, then oncelog without its express lane, which waits for no sync. `against`: None, "kafka" (Apache
-    Kafka at its defaults and tuned), or HOST:PORT."""
+    """oncelog with its express lane first, then as it runs by default, by Python alone; with a sync before every answer the lane has
+    nothing to do, so there is one. `against`: None, "kafka" (Apache Kafka at its defaults and tuned), or HOST:PORT."""
     if power:
-        ours: list[Side] = [OncelogSide("power")]
+        ours: list[Side] = [OncelogSide("power", hot_path="python")]
     else:
         ours = [OncelogSide(), OncelogSide(hot_path="python")]
     if against is None:
@@ -292,9 +354,13 @@ def measure(
     warm_up: float = WARM_UP_S,
     power: bool = False,
     page_cache: PageCache | None = None,
+    hurried: bool = False,
 ) -> Result:
-    """All cells on all sides. What a side cannot do is a trouble in the result, and the cell has no figure for it."""
-    found = Result(machine(), __version__, rounds, seconds, power)
+    """All cells on all sides. What a side cannot do is a trouble in the result, and the cell has no figure for it. `hurried`: no run is longer
+    than `seconds`."""
+    now = datetime.now(UTC).isoformat(timespec="minutes")
+    found = Result(machine(), __version__, rounds, seconds, power, now, commit(), clients())
+    found.sides |= {side.name: side.described() for side in sides}
     wanted = [
         each
         for each in cells(power=power)
@@ -306,7 +372,8 @@ def measure(
         for side in sides:
             seconds_to_first = _start(side)
             found.starts.append({"side": side.name, "seconds_to_first_transaction": seconds_to_first})
-            found.memory.append({"side": side.name, "when": "idle", "mb": resident_mb(side.process_id)})
+            mb = resident_mb(side.process_id)
+            found.memory.append({"side": side.name, "when": "idle", "round": 0, "mb": mb})
         for side in sides if wanted else ():
             tell(f"warming up {side.name} for {warm_up:g} s")
             _warm_up(side.bootstrap, warm_up)
@@ -314,21 +381,25 @@ def measure(
         for number, cell in enumerate(wanted):
             asked = _asked(cell, sides)
             topic = f"cell-{number}"
+            lasts = seconds if hurried else max(seconds, cell.least_s)
+            kept: dict[str, list[Loaded]] = {side.name: [] for side in asked}
             for side in asked:
                 create(side.bootstrap, topic, cell.partitions)
             for turn in range(rounds + 1):
                 for side in asked if turn % 2 else tuple(reversed(asked)):
                     if page_cache is not None:
                         page_cache.fill()
-                    _one(found, cell, side, topic, turn, cell.lasts * seconds if turn else FIRST_S, progress)
+                    loaded = _one(found, cell, side, topic, turn, lasts if turn else FIRST_S, progress)
+                    if turn and loaded is not None and loaded.latency_each:
+                        kept[side.name].append(loaded)
+            _pool(found, cell, kept)
             if not cell.transactional:  # gigabytes: their log was kept until here, on all sides
                 for side in asked:
                     remove(side.bootstrap, topic)
+        _under_load(found, sides)
         for side in sides:
-            peak = [each["rss_mb"] for each in found.runs if each["side"] == side.name and each["rss_mb"]]
-            mb = max(peak, default=resident_mb(side.process_id))
-            found.memory.append({"side": side.name, "when": "under load", "mb": mb})
-        if with_starts and not power:
+            side.stop()
+        if with_starts:
             _restarts(found, _restarted(sides), rounds, log_bytes, tell)
     except KeyboardInterrupt:
         found.troubles.append("interrupted: later cells and rounds are missing")
@@ -351,12 +422,25 @@ def _warm_up(bootstrap: str, seconds: float) -> None:
 
 
 def _asked(cell: Cell, sides: Sequence[Side]) -> Sequence[Side]:
-    return sides if cell.transactional else [side for side in sides if side.name != TUNED_NAME]
+    if cell.transactional or cell.both:
+        return sides
+    return [side for side in sides if side.name != TUNED_NAME]
 
 
 def _restarted(sides: Sequence[Side]) -> Sequence[Side]:
-    """Ours and one Kafka: neither the lane nor Kafka's wait has to do with a start."""
-    return [sides[0], *[side for side in sides[1:] if not side.name.startswith("oncelog")][:1]]
+    """Ours and one Kafka, whose wait has nothing to do with a start."""
+    return [side for side in sides if side.name != TUNED_NAME]
+
+
+def _pool(found: Result, cell: Cell, kept: Mapping[str, Sequence[Loaded]]) -> None:
+    """The percentiles of all rounds together: a run alone has few transactions beyond its p99.9."""
+    for side, runs in kept.items():
+        if runs:
+            whole = pooled(runs)
+            samples = sum(len(each.latency_each) for each in runs)
+            for figure in cell.figures:
+                one = {"cell": figure.name, "side": side, "samples": samples, "value": figure.of(whole)}
+                found.pooled.append(one)
 
 
 def _steps(wanted: Sequence[Cell], sides: Sequence[Side], rounds: int) -> int:
@@ -387,13 +471,14 @@ class Progress:
 
 def _one(
     found: Result, cell: Cell, side: Side, topic: str, turn: int, seconds: float, progress: Progress
-) -> None:
+) -> Loaded | None:
     """One run, once more if it failed, and what it cost. Round 0 is not kept."""
     name = cell.figures[0].name
     deadline = time.monotonic() + (0 if turn else LEADER_LIMIT_S)
     tries = 0
     while True:
         tries += 1
+        forget_peak(side.process_id)
         noise = OtherLoad(side.process_id)
         before = cpu_seconds(side.process_id)
         try:
@@ -405,39 +490,48 @@ def _one(
                 continue
             found.troubles.append(f"{name}, {side.name}, round {turn}: {fault}")
             progress.step(f"{name:58} {side.name:32} {fault}")
-            return
+            return None
     after = cpu_seconds(side.process_id)
     value = cell.figures[0].of(loaded)
     progress.step(f"{name:58} {side.name:32} {value:12,.1f} {cell.figures[0].unit}")
     if not turn:
-        return
+        return loaded
     shared = {
         "side": side.name,
         "round": turn,
         "tries": tries,
         "broker_cpu_seconds": None if before is None or after is None else after - before,
-        "rss_mb": resident_mb(side.process_id),
+        "peak_mb": peak_mb(side.process_id),
         "other_load": noise.share(),
-        **asdict(loaded),
+        **loaded.plain(),
     }
     for figure in cell.figures:
-        bar = POWER_BARS.get(figure.name) if found.power else figure.bar
-        of_figure = {"cell": figure.name, "unit": figure.unit, "better": figure.better, "at_least": bar}
+        of_figure = {"cell": figure.name, "unit": figure.unit, "better": figure.better}
+        of_figure |= _wanted(found, figure.name, figure.bar, figure.aim)
         found.runs.append({**of_figure, "value": figure.of(loaded), **shared})
+    return loaded
 
 
-def _plain_run(name: str, unit: str, bar: float, side: str, turn: int, value: float) -> dict[str, Any]:
+def _wanted(found: Result, name: str, bar: float | None, aim: float | None) -> dict[str, Any]:
+    """With a sync before every answer there is one bar."""
+    if found.power:
+        return {"at_least": POWER_BARS.get(name), "aim": None}
+    return {"at_least": bar, "aim": aim}
+
+
+def _plain_run(
+    found: Result, name: str, unit: str, wanted: tuple[float | None, float | None], side: str, turn: int
+) -> dict[str, Any]:
     """A figure that no load gave."""
     return {
         "cell": name,
         "unit": unit,
         "better": LOWER,
-        "at_least": bar,
+        **_wanted(found, name, *wanted),
         "side": side,
         "round": turn,
-        "value": value,
         "broker_cpu_seconds": None,
-        "rss_mb": None,
+        "peak_mb": None,
         "other_load": 0.0,
         "done": 0,
         "bytes": 0,
@@ -447,46 +541,86 @@ def _plain_run(name: str, unit: str, bar: float, side: str, turn: int, value: fl
 def _restarts(
     found: Result, sides: Sequence[Side], rounds: int, log_bytes: int, tell: Callable[[str], None]
 ) -> None:
-    """A log of `log_bytes`, then starts: after a clean stop, and after kill -9."""
+    """Brokers with empty directories get a log of `log_bytes`, all the same; then starts: after a clean stop, and after kill -9."""
+    fresh: list[Side] = []
+    try:
+        for side in sides:
+            if isinstance(side, RunningSide):
+                found.troubles.append(f"{STARTED}, {side.name}: somebody else's, it is not stopped")
+                continue
+            fresh.append(side.another())
+            fresh[-1].start()
+            _fill(fresh[-1], log_bytes)
+            tell(f"{fresh[-1].name} has {fresh[-1].log_bytes() or 0:,} bytes of log")
+        for turn in range(1, rounds + 1):
+            for side in fresh if turn % 2 else tuple(reversed(fresh)):
+                _restart(found, side, turn, log_bytes, tell)
+    finally:
+        for side in fresh:
+            side.stop()
+
+
+def _fill(side: Side, log_bytes: int) -> None:
+    first_transaction(side.bootstrap)
+    create(side.bootstrap, "large", LARGE_PARTITIONS)
+    load.produce(
+        side.bootstrap,
+        "large",
+        partitions=LARGE_PARTITIONS,
+        connections=LARGE_PARTITIONS,
+        record_bytes=1024,
+        batch_bytes=LOG_BATCH,
+        most=math.ceil(log_bytes / LOG_BATCH),
+    )
+
+
+def _restart(found: Result, side: Side, turn: int, log_bytes: int, tell: Callable[[str], None]) -> None:
+    for name, wanted, end in ((STARTED, (0.2, 0.05), "halt"), (RECOVERED, (None, None), "kill")):
+        os.sync()  # what one side has still to write shall not be in the way of the next
+        size = side.log_bytes()
+        try:
+            (side.kill if end == "kill" else side.halt)()
+            noise = OtherLoad(None)
+            seconds = _start(side)
+            other = noise.share(side.process_id)
+        except CannotMeasure as fault:
+            found.troubles.append(f"{name}, {side.name}, round {turn}: {fault}")
+            continue
+        tell(f"{name:58} {side.name:32} {seconds:12.2f} s")
+        cell = f"{name}, {log_bytes / (1 << 30):.3g} GiB of log"
+        run = _plain_run(found, cell, "s", wanted, side.name, turn)
+        found.runs.append({**run, "value": seconds, "other_load": other, "log_bytes": size})
+        if end == "halt":
+            mb = resident_mb(side.process_id)
+            found.memory.append({"side": side.name, "when": "idle", "round": turn, "mb": mb})
+
+
+def _under_load(found: Result, sides: Sequence[Side]) -> None:
+    """The highest of all cells in each round."""
+    turns = sorted({int(each["round"]) for each in found.runs})
     for side in sides:
-        create(side.bootstrap, "large", LARGE_PARTITIONS)
-        left = log_bytes
-        while left > 0:
-            done = load.produce(
-                side.bootstrap,
-                "large",
-                partitions=LARGE_PARTITIONS,
-                connections=LARGE_PARTITIONS,
-                record_bytes=1024,
-                batch_bytes=131_072,
-                seconds=1.0,
-            )
-            left -= done.bytes
-    for turn in range(1, rounds + 1):
-        for name, bar, end in ((STARTED, 0.2, "halt"), (RECOVERED, None, "kill")):
-            for side in sides if turn % 2 else tuple(reversed(sides)):
-                noise = OtherLoad(None)
-                try:
-                    (side.kill if end == "kill" else side.halt)()
-                    seconds = _start(side)
-                except CannotMeasure as fault:
-                    found.troubles.append(f"{name}, {side.name}, round {turn}: {fault}")
-                    continue
-                tell(f"{name:58} {side.name:32} {seconds:12.2f} s")
-                run = _plain_run(
-                    f"{name}, {log_bytes / (1 << 30):.3g} GiB of log", "s", 0.2, side.name, turn, seconds
-                )
-                found.runs.append({**run, "at_least": bar, "other_load": noise.share()})
+        for turn in turns:
+            of_turn = [each for each in found.runs if each["side"] == side.name and each["round"] == turn]
+            peaks = [each["peak_mb"] for each in of_turn if each["peak_mb"]]
+            mb = max(peaks, default=None)
+            found.memory.append({"side": side.name, "when": "under load", "round": turn, "mb": mb})
 
 
 def _keep_memory(found: Result) -> None:
+    """A row for idle, after each start with a log if there were some, else after the first one; and one for under load."""
     beside = [each["side"] for each in found.starts if each["side"] != TUNED_NAME]
-    for when, bar in (("idle", 0.15), ("under load", 0.2)):
-        for each in found.memory[:]:
-            if each["when"] == when and each["mb"] is not None and each["side"] in beside:
-                found.runs.append(
-                    _plain_run(f"resident memory, {when}", "MB", bar, each["side"], 1, each["mb"])
-                )
+    for when, wanted in (("idle", (0.15, 0.06)), ("under load", (0.2, 0.1))):
+        known = [
+            each
+            for each in found.memory
+            if each["when"] == when and each["mb"] is not None and each["side"] in beside
+        ]
+        started = [each for each in known if each["round"]]
+        for each in started or known:
+            run = _plain_run(
+                found, f"resident memory, {when}", "MB", wanted, each["side"], max(each["round"], 1)
+            )
+            found.runs.append({**run, "value": each["mb"]})
 
 
 def create(bootstrap: str, topic: str, partitions: int) -> None:
@@ -520,10 +654,51 @@ def first_transaction(bootstrap: str) -> None:
 def machine() -> dict[str, Any]:
     return {
         "cores": os.cpu_count(),
+        "cpu": _cpu_model(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "file_system": _file_system(Path(tempfile.gettempdir())),
     }
+
+
+def _cpu_model() -> str:
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.is_file() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def _file_system(folder: Path) -> str:
+    """Of the brokers' directories: the mount that is nearest to them."""
+    file = Path("/proc/mounts")
+    rows = [line.split() for line in file.read_text().splitlines()] if file.is_file() else []
+    over = [(row[1], row[2]) for row in rows if folder.resolve().is_relative_to(row[1])]
+    return max(over, key=lambda each: len(each[0]), default=("", "unknown"))[1]
+
+
+def commit() -> str | None:
+    """Of a checkout, with "-dirty" if its files are others; None elsewhere."""
+    git, root = shutil.which("git"), Path(__file__).parents[3]
+    if git is None or not (root / ".git").exists():
+        return None
+    words = [git, "-C", str(root), "describe", "--always", "--dirty", "--exclude", "*"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    return said.stdout.strip() if said.returncode == 0 else None
+
+
+def clients() -> dict[str, str]:
+    """What puts the load on."""
+    compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    known = {"generator": "src/oncelog/cost/loadgen.c"}
+    if compiler is not None:
+        said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+        known["generator"] += f", {said.partition(chr(10))[0]}, -O2"
+    try:
+        known["librdkafka"] = f"confluent-kafka {importlib.metadata.version('confluent-kafka')}"
+    except importlib.metadata.PackageNotFoundError:
+        known["librdkafka"] = "none"
+    return {**known, "java": "Kafka's ProducerPerformance of the same version"}
 
 
 def by_cell(runs: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:

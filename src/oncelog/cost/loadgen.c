@@ -1,23 +1,25 @@
 /* A native load generator that speaks Kafka's wire: real clients on the same two cores are the limit long before a broker is.
  *
- *   loadgen txn     HOST PORT TOPIC partitions producers records record_bytes batch_records seconds rate
- *   loadgen produce HOST PORT TOPIC partitions connections inflight record_bytes batch_records seconds acks
+ *   loadgen txn     HOST PORT TOPIC partitions producers records record_bytes batch_records seconds rate first
+ *   loadgen produce HOST PORT TOPIC partitions connections inflight record_bytes batch_records seconds acks most [FILE]
  *   loadgen fetch   HOST PORT TOPIC partitions max_bytes seconds
- *   loadgen seen    HOST PORT TOPIC records record_bytes seconds rate
+ *   loadgen seen    HOST PORT TOPIC producers records record_bytes seconds rate open_ms
  *   loadgen open    HOST PORT TOPIC partitions producers record_bytes
  *
  * txn      each producer is one transactional id on one connection: Produce v12 (the partition joins by itself, KIP-890), then
  *          EndTxn v5, closed loop, or `rate` transactions a second over all producers (latency then counts from the planned
- *          time). Retriable answers are asked again and counted. With more partitions than producers each transaction goes
- *          on to the next of its producer's partitions.
- * produce  producers with `inflight` requests each: idempotent with acks -1, plain with acks 1.
+ *          time). Retriable answers are asked again and counted. With more partitions than producers the first transactions go to
+ *          the partitions from `first` on, and each further one to the next of its producer's partitions, `producers` further on.
+ *          `partitions` says how many were written to, `reached` up to which, from `first` on, all of them.
+ * produce  producers with `inflight` requests each: idempotent with acks -1, plain with acks 1. Ends after `most` requests, if
+ *          that is not 0. FILE holds one record batch to send instead of random records, for instance a compressed one.
  * fetch    read_committed, one partition after the other, from the beginning, again and again.
- * seen     one producer at `rate` transactions a second, and a reader that long-polls at read_committed beside it. latency_us:
- *          from the begin of a transaction until its last record was read; end_us: from its EndTxn, that is how long the last
- *          stable offset lags.
+ * seen     `rate` transactions a second of one partition, each open for `open_ms` (0: no longer than its records need), and a
+ *          reader that long-polls at read_committed beside it. latency_us: from the begin of a transaction until its last record
+ *          was read; end_us: from its EndTxn, that is how long the last stable offset lags.
  * open     begins one transaction of one record for each producer, says "{}" and keeps them open until its input ends.
  *
- * Prints one line of JSON. Latencies are microseconds: p50, p99, p99.9 and the largest. Any other answer ends it with exit code 1.
+ * Prints one line of JSON. Latencies are microseconds: p50, p99, p99.9 and the largest; at a given rate each one as well. Any other answer ends it with exit code 1.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -116,7 +118,9 @@ static void end_request(Bytes *b, size_t from) { set32(b->at + from, (uint32_t)(
 
 /* ---- settings */
 static char *topic;
-static int partitions, producers, inflight, record_bytes, batch_records, txn_records, acks = -1;
+static int partitions, producers, inflight, record_bytes, batch_records, txn_records, acks = -1, first;
+static int64_t most, asked_for;
+static const char *batch_file = "-";
 static double seconds, rate;
 static struct sockaddr_in where;
 
@@ -146,9 +150,41 @@ static void print_samples(const char *name, Samples *s) {
   printf(", \"%s\": {\"p50\": %u, \"p99\": %u, \"p999\": %u, \"max\": %u}", name, s->at[s->count / 2], s->at[s->count * 99 / 100],
          s->at[s->count * 999 / 1000], s->at[s->count - 1]);
 }
+static void print_each(const char *name, const Samples *s) {
+  printf(", \"%s\": [", name);
+  for (size_t n = 0; n < s->count; n++) printf(n ? ", %u" : "%u", s->at[n]);
+  printf("]");
+}
 
 /* ---- one record batch inside one Produce request; header fields are patched, then the CRC */
 typedef struct { Bytes frame; size_t batch, length, partition_at; } Request;
+static void put_file(Bytes *b, const char *path) {
+  FILE *file = fopen(path, "rb");
+  if (!file) fail("cannot open the file of the batch", 0);
+  uint8_t piece[65536];
+  for (size_t n; (n = fread(piece, 1, sizeof piece, file));) put(b, piece, n);
+  fclose(file);
+  if (b->size < 61) fail("wanted a record batch in the file, found bytes:", (long)b->size);
+}
+static void put_batch(Bytes *body, const char *tid, int records) {
+  put64(body, 0); put32(body, 0); put32(body, -1); put8(body, 2); put32(body, 0);
+  put16(body, tid ? 0x10 : 0); put32(body, records - 1);
+  struct timespec t; clock_gettime(CLOCK_REALTIME, &t);
+  int64_t ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+  put64(body, ms); put64(body, ms);
+  put64(body, 0); put16(body, 0); put32(body, 0); put32(body, records);
+  uint8_t *value = malloc((size_t)record_bytes);
+  for (int n = 0; n < records; n++) {
+    for (int k = 0; k < record_bytes; k++) value[k] = (uint8_t)random();
+    Bytes one = {0};
+    put8(&one, 0); put_varint(&one, 0); put_varint(&one, n); put_varint(&one, -1); put_varint(&one, record_bytes);
+    put(&one, value, (size_t)record_bytes); put_varint(&one, 0);
+    put_varint(body, (int32_t)one.size); put(body, one.at, one.size);
+    free(one.at);
+  }
+  free(value);
+  set32(body->at + 8, (uint32_t)(body->size - 12));
+}
 static void make_request(Request *r, const char *tid, int partition, int records) {
   Bytes *b = &r->frame;
   b->size = 0;
@@ -158,23 +194,8 @@ static void make_request(Request *r, const char *tid, int partition, int records
   put_uvarint(b, 2); put_compact(b, topic);
   put_uvarint(b, 2); r->partition_at = b->size; put32(b, partition);
   Bytes body = {0};
-  put64(&body, 0); put32(&body, 0); put32(&body, -1); put8(&body, 2); put32(&body, 0);
-  put16(&body, tid ? 0x10 : 0); put32(&body, records - 1);
-  struct timespec t; clock_gettime(CLOCK_REALTIME, &t);
-  int64_t ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-  put64(&body, ms); put64(&body, ms);
-  put64(&body, 0); put16(&body, 0); put32(&body, 0); put32(&body, records);
-  uint8_t *value = malloc((size_t)record_bytes);
-  for (int n = 0; n < records; n++) {
-    for (int k = 0; k < record_bytes; k++) value[k] = (uint8_t)random();
-    Bytes one = {0};
-    put8(&one, 0); put_varint(&one, 0); put_varint(&one, n); put_varint(&one, -1); put_varint(&one, record_bytes);
-    put(&one, value, (size_t)record_bytes); put_varint(&one, 0);
-    put_varint(&body, (int32_t)one.size); put(&body, one.at, one.size);
-    free(one.at);
-  }
-  free(value);
-  set32(body.at + 8, (uint32_t)(body.size - 12));
+  if (strcmp(batch_file, "-")) put_file(&body, batch_file);
+  else put_batch(&body, tid, records);
   put_uvarint(b, (uint32_t)body.size + 1);
   r->batch = b->size; r->length = body.size;
   put(b, body.at, body.size);
@@ -189,13 +210,13 @@ static void seal(Request *r, int64_t producer_id, int epoch, int32_t sequence) {
 }
 
 /* ---- connections */
-enum { INIT, PRODUCING, ENDING, RESTING };
+enum { INIT, PRODUCING, HOLDING, ENDING, RESTING };
 typedef struct {
   int socket, state, out, next_part, flying;
   char tid[64];
   int64_t producer_id; int epoch, partition;
   int32_t sequence;
-  int64_t began, end_sent, produce_sent, retry_at, due;
+  int64_t began, end_sent, produce_sent, retry_at, due, begun, number; /* number: of `seen`, which transaction it is */
   int retry_kind;
   Request *parts; int part_count;
   Bytes outgoing; size_t sent;
@@ -205,7 +226,8 @@ typedef struct {
 static int events_fd;
 static int64_t seen_began[MAX_SEEN], seen_end[MAX_SEEN], begun_count; /* of `seen`: times by transaction */
 static Samples whole, end_only, produce_only;
-static int64_t done, done_records, done_bytes, retries;
+static int64_t done, done_records, done_bytes, retries, hold_us;
+static uint8_t *written_to; /* by partition */
 
 static void push(Peer *p) {
   while (p->sent < p->outgoing.size) {
@@ -233,7 +255,7 @@ static void ask_end(Peer *p) {
   end_request(&p->outgoing, from);
   p->state = ENDING;
   p->end_sent = now_us();
-  if (begun_count) seen_end[begun_count - 1] = p->end_sent;
+  if (begun_count) seen_end[p->number] = p->end_sent;
   push(p);
 }
 static void send_part(Peer *p, int part) {
@@ -246,7 +268,8 @@ static void begin_txn(Peer *p, int64_t at) {
   p->state = PRODUCING; p->began = at; p->sequence = 0; p->next_part = 0; p->flying = 0;
   p->produce_sent = now_us();
   if (partitions > producers) {
-    p->partition = (p->partition + producers) % partitions;
+    if (p->begun++) p->partition = (p->partition + producers) % partitions;
+    written_to[p->partition] = 1;
     for (int n = 0; n < p->part_count; n++) set32(p->parts[n].frame.at + p->parts[n].partition_at, (uint32_t)p->partition);
   }
   send_part(p, 0); /* the first alone: it adds the partition */
@@ -262,6 +285,7 @@ static void send_produce(Peer *p) {
   put(&p->outgoing, r->frame.at, r->frame.size);
   p->sent_at[p->head++ & 63] = now_us();
   p->flying++;
+  asked_for++;
 }
 static int is_retriable(int error) { return error == 19 || error == 51 || error == 14 || error == 15 || error == 16 || error == 3 || error == 7 || error == 6; }
 static int produce_error(const uint8_t *b) {
@@ -288,7 +312,7 @@ static void answered(Peer *p, const uint8_t *b) {
       if (error) fail("Produce answered", error);
       sample(&whole, now_us() - p->sent_at[p->tail++ & 63]);
       done++; done_records += batch_records; done_bytes += (int64_t)batch_records * record_bytes;
-      if (now_us() < stop_at) { send_produce(p); push(p); }
+      if (now_us() < stop_at && (!most || asked_for < most)) { send_produce(p); push(p); }
       return;
     }
     if (is_retriable(error) && p->next_part == 1) { retries++; p->retry_at = now_us() + RETRY_WAIT_US; p->retry_kind = PRODUCING; return; }
@@ -297,6 +321,7 @@ static void answered(Peer *p, const uint8_t *b) {
     while (p->next_part < p->part_count && p->flying < 5) send_part(p, p->next_part++);
     if (p->flying) { push(p); return; }
     if (keeps_open) { p->state = RESTING; opened++; return; }
+    if (hold_us) { p->state = HOLDING; return; }
     ask_end(p);
     return;
   }
@@ -306,8 +331,7 @@ static void answered(Peer *p, const uint8_t *b) {
     if (error) fail("EndTxn answered", error);
     p->producer_id = get64(b + 11); p->epoch = get16(b + 19);
     int64_t now = now_us();
-    sample(&end_only, now - p->end_sent);
-    sample(&whole, now - p->began);
+    if (!begun_count) { sample(&end_only, now - p->end_sent); sample(&whole, now - p->began); } /* `seen` counts what was read */
     done++; done_records += txn_records; done_bytes += (int64_t)txn_records * record_bytes;
     p->state = RESTING;
     if (interval_us) { p->due += interval_us; return; }
@@ -378,6 +402,7 @@ static void turn(Peer *peers, int count, int64_t longest_us) {
 static void run_produce_side(int is_txn) {
   transactional = is_txn;
   events_fd = epoll_create1(0);
+  written_to = calloc((size_t)partitions, 1);
   Peer *peers = calloc((size_t)producers, sizeof *peers);
   int parts = is_txn ? (txn_records + batch_records - 1) / batch_records : 8;
   for (int k = 0; k < producers; k++) {
@@ -385,11 +410,11 @@ static void run_produce_side(int is_txn) {
     if (is_txn) snprintf(p->tid, sizeof p->tid, "load-%d-%d", (int)getpid(), k);
     p->socket = open_socket();
     p->part_count = parts;
-    p->partition = k % partitions;
+    p->partition = partitions > producers ? (first + k) % partitions : k % partitions;
     p->parts = calloc((size_t)parts, sizeof *p->parts);
     for (int n = 0; n < parts; n++) {
       int records = is_txn && n == parts - 1 ? txn_records - n * batch_records : batch_records;
-      make_request(&p->parts[n], is_txn ? p->tid : NULL, k % partitions, records);
+      make_request(&p->parts[n], is_txn ? p->tid : NULL, p->partition, records);
     }
     struct epoll_event e = {EPOLLIN, {.ptr = p}};
     epoll_ctl(events_fd, EPOLL_CTL_ADD, p->socket, &e);
@@ -419,7 +444,7 @@ static void run_produce_side(int is_txn) {
   interval_us = rate > 0 ? (int64_t)(producers * 1e6 / rate) : 0;
   for (int k = 0; k < producers; k++) {
     Peer *p = &peers[k];
-    if (!is_txn) { p->state = PRODUCING; for (int n = 0; n < inflight; n++) send_produce(p); push(p); }
+    if (!is_txn) { p->state = PRODUCING; for (int n = 0; n < inflight && (!most || asked_for < most); n++) send_produce(p); push(p); }
     else if (interval_us) p->due = began + interval_us * k / producers;
     else begin_txn(p, began);
   }
@@ -427,7 +452,7 @@ static void run_produce_side(int is_txn) {
     int busy = 0;
     turn(peers, producers, next_due(peers, producers));
     for (int k = 0; k < producers; k++) if (peers[k].state != RESTING && (is_txn || peers[k].flying)) busy = 1;
-    if (now_us() >= stop_at && !busy) break;
+    if (!busy && (now_us() >= stop_at || (most && asked_for >= most))) break;
     if (now_us() > stop_at + 30000000) fail("answers are missing after seconds:", 30);
   }
   double took = (double)(now_us() - began) / 1e6;
@@ -435,6 +460,13 @@ static void run_produce_side(int is_txn) {
          (long)done_records, (long)done_bytes, (long)retries, cpu_seconds() - cpu_before);
   print_samples("latency_us", &whole);
   if (is_txn) { print_samples("end_us", &end_only); print_samples("produce_us", &produce_only); }
+  if (is_txn && rate > 0) { print_each("latency_each", &whole); print_each("end_each", &end_only); }
+  if (is_txn && partitions > producers) {
+    int64_t least = peers[0].begun, count = 0;
+    for (int k = 0; k < producers; k++) if (peers[k].begun < least) least = peers[k].begun;
+    for (int k = 0; k < partitions; k++) count += written_to[k];
+    printf(", \"partitions\": %ld, \"reached\": %ld", (long)count, (long)(first + least * producers));
+  }
   printf("}\n");
 }
 
@@ -525,18 +557,21 @@ static int64_t read_fetched(int reader, int64_t *offset) {
   return at ? data : -1;
 }
 static void run_seen(void) {
-  transactional = 1; producers = partitions = 1; batch_records = txn_records;
+  transactional = 1; partitions = 1; batch_records = txn_records;
   events_fd = epoll_create1(0);
-  Peer *p = calloc(1, sizeof *p);
-  snprintf(p->tid, sizeof p->tid, "seen-%d", (int)getpid());
-  p->socket = open_socket();
-  p->part_count = 1;
-  p->parts = calloc(1, sizeof *p->parts);
-  make_request(&p->parts[0], p->tid, 0, txn_records);
-  struct epoll_event e = {EPOLLIN, {.ptr = p}};
-  epoll_ctl(events_fd, EPOLL_CTL_ADD, p->socket, &e);
-  ask_init(p);
-  while (p->state != RESTING || p->retry_at) turn(p, 1, 1000);
+  Peer *peers = calloc((size_t)producers, sizeof *peers);
+  for (int k = 0; k < producers; k++) {
+    Peer *p = &peers[k];
+    snprintf(p->tid, sizeof p->tid, "seen-%d-%d", (int)getpid(), k);
+    p->socket = open_socket();
+    p->part_count = 1;
+    p->parts = calloc(1, sizeof *p->parts);
+    make_request(&p->parts[0], p->tid, 0, txn_records);
+    struct epoll_event e = {EPOLLIN, {.ptr = p}};
+    epoll_ctl(events_fd, EPOLL_CTL_ADD, p->socket, &e);
+    ask_init(p);
+    while (p->state != RESTING || p->retry_at) turn(peers, k + 1, 1000);
+  }
   int reader = open_socket();
   struct epoll_event of_reader = {EPOLLIN, {.ptr = NULL}};
   epoll_ctl(events_fd, EPOLL_CTL_ADD, reader, &of_reader);
@@ -550,21 +585,35 @@ static void run_seen(void) {
   interval_us = step; /* an answer to EndTxn begins nothing by itself */
   while (now_us() < stop_at || read_count < begun_count) {
     if (now_us() > stop_at + 30000000) fail("records are missing after seconds:", 30);
-    struct epoll_event ready[4];
-    wait_us(p->retry_at ? p->retry_at - now_us() : p->state == RESTING && due < stop_at ? due - now_us() : 20000);
-    int n = epoll_wait(events_fd, ready, 4, 0);
+    struct epoll_event ready[64];
+    int64_t now = now_us(), next = now + 20000;
+    int resting = 0;
+    for (int k = 0; k < producers; k++) {
+      const Peer *p = &peers[k];
+      int64_t at = p->retry_at ? p->retry_at : p->state == HOLDING ? p->began + hold_us : next;
+      if (at < next) next = at;
+      if (p->state == RESTING && !p->retry_at) resting = 1;
+    }
+    if (resting && due < stop_at && due < next) next = due;
+    wait_us(next - now);
+    int n = epoll_wait(events_fd, ready, 64, 0);
     for (int k = 0; k < n; k++) {
-      if (ready[k].data.ptr) { receive(p); continue; }
-      int64_t data = read_fetched(reader, &offset), now = now_us();
-      for (; data > 0; data--) { sample(&whole, now - seen_began[read_count]); sample(&end_only, now - seen_end[read_count]); read_count++; }
+      if (ready[k].data.ptr) { receive(ready[k].data.ptr); continue; }
+      int64_t data = read_fetched(reader, &offset), at = now_us();
+      for (; data > 0; data--) { sample(&whole, at - seen_began[read_count]); sample(&end_only, at - seen_end[read_count]); read_count++; }
       out.size = 0; put_fetch(&out, offset, 500); send_all(reader, &out);
     }
-    int64_t now = now_us();
-    if (p->retry_at && now >= p->retry_at) { p->retry_at = 0; if (p->retry_kind == ENDING) ask_end(p); else { p->next_part = 0; send_part(p, p->next_part++); push(p); } }
-    if (p->state == RESTING && !p->retry_at && now >= due && now < stop_at && begun_count < MAX_SEEN) {
-      seen_began[begun_count] = now; begun_count++;
-      begin_txn(p, now);
-      due = due + step > now ? due + step : now;
+    now = now_us();
+    for (int k = 0; k < producers; k++) {
+      Peer *p = &peers[k];
+      if (p->retry_at && now >= p->retry_at) { p->retry_at = 0; if (p->retry_kind == ENDING) ask_end(p); else { p->next_part = 0; send_part(p, p->next_part++); push(p); } }
+      if (p->state == HOLDING && now >= p->began + hold_us) ask_end(p);
+      if (p->state == RESTING && !p->retry_at && now >= due && now < stop_at && begun_count < MAX_SEEN) {
+        p->number = begun_count++;
+        seen_began[p->number] = now;
+        begin_txn(p, now);
+        due = due + step > now ? due + step : now + 1;
+      }
     }
   }
   double took = (double)(now_us() - began) / 1e6;
@@ -572,6 +621,8 @@ static void run_seen(void) {
          (long)(read_count * txn_records), (long)(read_count * txn_records * record_bytes), (long)retries, cpu_seconds() - cpu_before);
   print_samples("latency_us", &whole);
   print_samples("end_us", &end_only);
+  print_each("latency_each", &whole);
+  print_each("end_each", &end_only);
   printf("}\n");
 }
 
@@ -584,19 +635,21 @@ int main(int count, char **words) {
   if (inet_pton(AF_INET, words[2], &where.sin_addr) != 1) { fprintf(stderr, "loadgen: wanted an IPv4 address, found %s\n", words[2]); return 2; }
   topic = words[4];
   partitions = atoi(words[5]);
-  if (!strcmp(words[1], "txn") && count == 12) {
+  if (!strcmp(words[1], "txn") && count == 13) {
     producers = atoi(words[6]); txn_records = atoi(words[7]); record_bytes = atoi(words[8]); batch_records = atoi(words[9]);
-    seconds = atof(words[10]); rate = atof(words[11]);
+    seconds = atof(words[10]); rate = atof(words[11]); first = atoi(words[12]);
     run_produce_side(1);
-  } else if (!strcmp(words[1], "produce") && count == 12) {
+  } else if (!strcmp(words[1], "produce") && (count == 13 || count == 14)) {
     producers = atoi(words[6]); inflight = atoi(words[7]); record_bytes = atoi(words[8]); batch_records = atoi(words[9]); seconds = atof(words[10]);
-    acks = atoi(words[11]);
+    acks = atoi(words[11]); most = atoll(words[12]);
+    if (count == 14) batch_file = words[13];
     run_produce_side(0);
   } else if (!strcmp(words[1], "fetch") && count == 8) {
     seconds = atof(words[7]);
     run_fetch(atoi(words[6]));
-  } else if (!strcmp(words[1], "seen") && count == 9) {
-    txn_records = atoi(words[5]); record_bytes = atoi(words[6]); seconds = atof(words[7]); rate = atof(words[8]);
+  } else if (!strcmp(words[1], "seen") && count == 11) {
+    producers = atoi(words[5]); txn_records = atoi(words[6]); record_bytes = atoi(words[7]); seconds = atof(words[8]); rate = atof(words[9]);
+    hold_us = (int64_t)(atof(words[10]) * 1000);
     run_seen();
   } else if (!strcmp(words[1], "open") && count == 8) {
     producers = atoi(words[6]); record_bytes = atoi(words[7]); txn_records = batch_records = 1; keeps_open = 1;

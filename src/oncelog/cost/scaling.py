@@ -9,12 +9,13 @@ import html
 import statistics
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from oncelog import __version__
 from oncelog.cost import load
-from oncelog.cost.eos import FIRST_S, create, first_transaction, machine, remove
+from oncelog.cost.eos import FIRST_S, commit, create, first_transaction, machine, remove
 from oncelog.cost.load import Loaded
 from oncelog.cost.page_cache import PageCache
 from oncelog.cost.sides import OncelogSide, OtherLoad, cpu_seconds
@@ -85,11 +86,31 @@ def _fill(bootstrap: str, topic: str, megabytes: int) -> None:
         ).bytes
 
 
-def _visit(bootstrap: str, topic: str, partitions: int) -> None:
-    """Writes to each partition: its files are made by its first batch."""
-    left = partitions
-    while left > 0:
-        left -= _transactions(PRODUCERS, partitions)(bootstrap, topic, FILL_SECONDS).done
+class Spread:
+    """Each transaction goes to the next partition, and a run goes on where the one before it ended."""
+
+    def __init__(self) -> None:
+        self._reached: dict[str, int] = {}
+
+    def run(self, bootstrap: str, topic: str, partitions: int, seconds: float) -> Loaded:
+        first = self._reached.get(topic, 0)
+        found = load.transactions(
+            bootstrap,
+            topic,
+            partitions=partitions,
+            producers=PRODUCERS,
+            records=10,
+            record_bytes=1024,
+            seconds=seconds,
+            first=first,
+        )
+        self._reached[topic] = max(found.reached, first)
+        return found
+
+    def visit(self, bootstrap: str, topic: str, partitions: int) -> None:
+        """Writes to every partition: its files are made by its first batch. With fewer than there are producers any run does."""
+        while partitions > PRODUCERS and self._reached.get(topic, 0) < partitions:
+            self.run(bootstrap, topic, partitions, FILL_SECONDS)
 
 
 def curves() -> list[Curve]:
@@ -97,6 +118,7 @@ def curves() -> list[Curve]:
         return PARTITIONS
 
     steady = _transactions(PRODUCERS, PARTITIONS)
+    spread = Spread()
     return [
         Curve(
             "producers",
@@ -114,10 +136,8 @@ def curves() -> list[Curve]:
             "transaction",
             (1, 10, 100, 1000, 10_000),
             lambda point: point,
-            lambda bootstrap, topic, point, seconds: _transactions(PRODUCERS, point)(
-                bootstrap, topic, seconds
-            ),
-            _visit,
+            spread.run,
+            spread.visit,
         ),
         Curve(
             "transactions of others that stay open",
@@ -182,7 +202,16 @@ def measure(
                 remove(side.bootstrap, topic)
     finally:
         side.stop()
-    return {"machine": machine(), "oncelog": __version__, "rounds": rounds, "seconds": seconds, "runs": runs}
+    return {
+        "machine": machine(),
+        "oncelog": __version__,
+        "when": datetime.now(UTC).isoformat(timespec="minutes"),
+        "commit": commit(),
+        "rounds": rounds,
+        "seconds": seconds,
+        "side": side.described(),
+        "runs": runs,
+    }
 
 
 def _one(side: OncelogSide, curve: Curve, topic: str, point: int, seconds: float) -> dict[str, Any]:
@@ -198,7 +227,7 @@ def _one(side: OncelogSide, curve: Curve, topic: str, point: int, seconds: float
         "point": point,
         "cpu_us": 1e6 * used / found.done,
         "other_load": noise.share(),
-        **asdict(found),
+        **found.plain(),
     }
 
 
@@ -228,6 +257,9 @@ def markdown(found: dict[str, Any]) -> str:
         f"{found['rounds']} rounds of {found['seconds']:g} s, medians (smallest..largest); other load of the machine "
         f"{min(others):.2f} to {max(others):.2f} of all cores."
     )
+    if found.get("when"):
+        of = f", commit {found['commit']}" if found["commit"] else ""
+        lines[-1] += f" Measured {found['when']}{of}; {found['side']}."
     return "\n".join(lines).lstrip("\n") + "\n"
 
 

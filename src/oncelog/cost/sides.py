@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from oncelog.client.faults import ClientFault
 from oncelog.cost.load import CannotMeasure, Loaded
 
 START_LIMIT_S: Final = 120.0
+HEAP: Final = "1g"  # of Kafka
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -45,6 +47,18 @@ class Side(Protocol):
         """Stops it and removes its data."""
         ...
 
+    def another(self) -> "Side":
+        """Such a broker with an empty directory of its own."""
+        ...
+
+    def log_bytes(self) -> int | None:
+        """Of all segments of its partitions, its own topics included."""
+        ...
+
+    def described(self) -> str:
+        """How it runs, in a line."""
+        ...
+
 
 class OncelogSide:
     """`oncelog serve` of this installation, with the express lane (decision 0027) or by Python alone."""
@@ -57,9 +71,13 @@ class OncelogSide:
         hot_path: str = "native",
     ) -> None:
         self.name = "oncelog" if durability == "process" else f"oncelog, durability={durability}"
-        if hot_path != "native":
+        if (
+            durability == "process" and hot_path != "native"
+        ):  # where answers wait for a sync the two are the same
             self.name += f", hot.path={hot_path}"
+        self._hot_path = hot_path
         self._durability = durability
+        self._given = dict(settings or {})
         self._settings = {"hot.path": hot_path, **(settings or {})}
         self._folder = Path(tempfile.mkdtemp(prefix="oncelog-bench-"))
         self._process: subprocess.Popen[str] | None = None
@@ -107,6 +125,16 @@ class OncelogSide:
         self.kill()  # a clean stop would first make durable what is removed here
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def another(self) -> "OncelogSide":
+        return OncelogSide(self._durability, self._given, hot_path=self._hot_path)
+
+    def log_bytes(self) -> int | None:
+        return bytes_of_segments(self._folder / "data")
+
+    def described(self) -> str:
+        shown = {"durability": self._durability, **self._settings}
+        return f"{platform.python_implementation()} {platform.python_version()}; {_listed(shown)}"
+
 
 class RunningSide:
     """A Kafka that somebody else started and keeps."""
@@ -127,6 +155,15 @@ class RunningSide:
 
     def stop(self) -> None: ...
 
+    def another(self) -> "RunningSide":
+        return RunningSide(self.bootstrap)
+
+    def log_bytes(self) -> int | None:
+        return None
+
+    def described(self) -> str:
+        return "somebody else's"
+
 
 class KafkaSide:
     """Apache Kafka from its Maven artifacts, as a checkout's tests/oracle runs it: heap of 1 GiB, its own defaults."""
@@ -139,7 +176,10 @@ class KafkaSide:
                 "--against kafka: only in a checkout of oncelog, with Maven; elsewhere give a running one: --against HOST:PORT"
             ) from None
         self.name = name
-        self._kafka: Any = oracle.Oracle(dict(settings or {}), heap="1g", warm=False)
+        self._given = dict(settings or {})
+        self._java: Any = oracle.java
+        self._jars: Any = oracle.fetch
+        self._kafka: Any = oracle.Oracle(self._given, heap=HEAP, warm=False)
 
     @property
     def bootstrap(self) -> str:
@@ -161,6 +201,32 @@ class KafkaSide:
     def stop(self) -> None:
         self.kill()  # a clean stop would first make durable what is removed here
         shutil.rmtree(self._kafka.dir, ignore_errors=True)
+
+    def another(self) -> "KafkaSide":
+        return KafkaSide(self.name, self._given)
+
+    def log_bytes(self) -> int | None:
+        return bytes_of_segments(Path(self._kafka.log_dir))
+
+    def described(self) -> str:
+        said = subprocess.run([self._java(), "-version"], capture_output=True, text=True, check=False).stderr
+        names = sorted(each.stem for each in Path(self._jars()).glob("kafka-clients-*.jar"))
+        version = names[0].removeprefix("kafka-clients-") if names else "of unknown version"
+        jvm = said.splitlines()[-1] if said else "unknown"
+        return f"Kafka {version}, KRaft, one node; heap {HEAP}; {jvm}; {_listed(self._kafka.properties)}"
+
+
+# Of a Kafka's properties: where it listens and keeps its files, which is different each time.
+_ADDRESSES: Final = ("listener", "listeners", "voters", "log.dirs", "security.protocol")
+
+
+def _listed(settings: Mapping[str, str]) -> str:
+    kept = {name: value for name, value in settings.items() if not any(each in name for each in _ADDRESSES)}
+    return ", ".join(f"{name}={value}" for name, value in kept.items())
+
+
+def bytes_of_segments(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.glob("*/*.log"))
 
 
 def producer_performance(bootstrap: str, topic: str, *, records: int) -> Loaded:
@@ -225,8 +291,24 @@ def resident_mb(process_id: int | None) -> float | None:
     return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * PAGE / 1e6
 
 
+def forget_peak(process_id: int | None) -> None:
+    """From here on `peak_mb` counts anew."""
+    if process_id is not None:
+        with contextlib.suppress(OSError):  # not ours to ask: then it counts from the start of the process
+            Path(f"/proc/{process_id}/clear_refs").write_text("5")
+
+
+def peak_mb(process_id: int | None) -> float | None:
+    """The most memory that was resident since `forget_peak`."""
+    if process_id is None:
+        return None
+    lines = (line.split() for line in Path(f"/proc/{process_id}/status").read_text().splitlines())
+    return next(int(words[1]) * 1024 / 1e6 for words in lines if words[0] == "VmHWM:")
+
+
 class OtherLoad:
-    """The share of all cores that neither the broker nor this process and its children used: the noise of a run."""
+    """The share of all cores that neither the broker nor this process and its children used: the noise of a run. A broker that is started
+    meanwhile is named at the end."""
 
     def __init__(self, process_id: int | None) -> None:
         self._process_id = process_id
@@ -244,7 +326,8 @@ class OtherLoad:
         broker = cpu_seconds(self._process_id) or 0.0
         return broker + own.user + own.system + own.children_user + own.children_system
 
-    def share(self) -> float:
+    def share(self, started: int | None = None) -> float:
         elapsed = time.monotonic() - self._begun
-        others = (self._machine() - self._busy) - (self._known() - self._ours)
+        of_it = cpu_seconds(started) or 0.0
+        others = (self._machine() - self._busy) - (self._known() - self._ours) - of_it
         return max(others, 0.0) / elapsed / (os.cpu_count() or 1)

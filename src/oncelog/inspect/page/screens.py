@@ -794,7 +794,9 @@ def _kept(file: Path) -> Safe | None:
         shown = el("pre", json.dumps(fields, indent=1)[:4000])
         return el("details", el("summary", file.stem), shown, id=f"results-{file.stem}")
     told: dict[str, Any] = {**cast(dict[str, Any], fields.get("machine") or {})}
-    told |= {name: fields[name] for name in ("oncelog", "rounds", "seconds") if name in fields}
+    told |= {
+        name: fields[name] for name in ("oncelog", "when", "commit", "rounds", "seconds") if name in fields
+    }
     circumstances = [f"{name.replace('_', ' ')}: {value}" for name, value in told.items()]
     return join(
         el("h2", file.stem),
@@ -805,16 +807,17 @@ def _kept(file: Path) -> Safe | None:
 
 def _rows_table(rows: Sequence[Mapping[str, str]]) -> Safe:
     head = list(dict.fromkeys(name for each in rows for name in each))
-    shown = [[_cell(name, str(each.get(name, "")), each) for name in head] for each in rows]
+    shown = [[_cell(name, str(each.get(name, ""))) for name in head] for each in rows]
     return table(head, shown, empty="Nothing was measured.")
 
 
-def _cell(name: str, said: str, row: Mapping[str, str]) -> Child:
+def _cell(name: str, said: str) -> Child:
     """As the file has it; what is lost stands out, and a ratio is drawn too."""
-    ratio = RATIO.match(said) if name == "ratio" else None
+    ratio = RATIO.match(said) if name.startswith("ratio") else None
     if ratio is not None:
-        is_lost = any("**" in str(each) for each in row.values())
-        return join(el("span", said, class_="ratio"), _ratio_svg(float(ratio[1]), is_lost=is_lost))
+        is_lost = "**" in said
+        shown = el("span", said.replace("**", ""), class_="lost" if is_lost else "ratio")
+        return join(shown, _ratio_svg(float(ratio[1]), is_lost=is_lost))
     if "**" in said:
         return el("span", said.replace("**", ""), class_="lost")
     return el("span", said, class_="ratio") if "CPU" in name and "/ " not in said else said
