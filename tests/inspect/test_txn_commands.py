@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+import oncelog
+from oncelog.cli import txn
 from oncelog.client.cluster import Cluster
-from oncelog.inspect import ask
+from oncelog.inspect import abort, ask
 from oncelog.model import TopicPartition as Place
 from tests.inspect.stage import Stage, hang
 
@@ -309,6 +311,114 @@ def test_abort_of_nothing_is_refused(stage: Stage) -> None:
         producer.commit_transaction(20)
         said = stage.run("txn", "abort", "ended-1", "--yes")
     assert (said.code, "wanted state Ongoing" in said.err) == (1, True), said.err
+
+
+def test_abort_without_a_yes_says_so_in_json(stage: Stage) -> None:
+    stage.run("topics", "new", "asked-out")
+    with stage.producer("asked-1") as producer:
+        producer.produce("asked-out", b"x")
+        producer.flush(10)
+        said = stage.run("txn", "abort", "asked-1", "--json")
+        assert (said.code, said.json) == (
+            1,
+            {"aborted": False, "reason": "nothing was done; --yes aborts without asking"},
+        )
+        done = stage.run("txn", "abort", "asked-1", "--json", "--yes")
+        assert (done.code, done.json["aborted"], done.json["transactional_id"]) == (0, True, "asked-1")
+
+
+def test_abort_ends_what_was_shown_and_not_what_came_after_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the operator reads the question, the owner ends that transaction and begins the next one."""
+    stage.run("topics", "new", "swapped-out")
+    with stage.producer("swapped-1") as producer:
+        producer.produce("swapped-out", b"x")
+        producer.flush(10)
+
+        def slow_yes() -> bool:
+            producer.commit_transaction(20)
+            producer.begin_transaction()
+            producer.produce("swapped-out", b"y")
+            producer.flush(10)
+            return True
+
+        monkeypatch.setattr(txn, "_confirmed", slow_yes)
+        said = stage.run("txn", "abort", "swapped-1", "--json")
+        assert (said.code, said.json["aborted"]) == (1, False)
+        assert "found another one" in said.json["reason"]
+        producer.commit_transaction(20)  # nobody touched it
+
+
+def test_abort_does_not_undo_a_commit_that_was_faster(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.run("topics", "new", "faster-out")
+    with stage.producer("faster-1") as producer:
+        producer.produce("faster-out", b"x")
+        producer.flush(10)
+
+        def slow_yes() -> bool:
+            producer.commit_transaction(20)
+            return True
+
+        monkeypatch.setattr(txn, "_confirmed", slow_yes)
+        said = stage.run("txn", "abort", "faster-1", "--json")
+        assert (said.code, said.json["aborted"]) == (1, False)
+        assert "the transaction ended before it was aborted" in said.json["reason"]
+        producer.begin_transaction()
+        producer.produce("faster-out", b"y")
+        producer.commit_transaction(20)  # and it is not fenced
+
+
+def test_a_plan_is_carried_out_only_while_it_is_true(stage: Stage) -> None:
+    """By both kinds of plan, and by what a form remembers of them."""
+    stage.run("topics", "new", "planned", "--partitions", "1")
+    hang(stage.bootstrap, "planned")
+    with Cluster(stage.bootstrap) as cluster:
+        plan = abort.plan_by_offset(cluster, Place("planned", 0), 0)
+        assert plan.shown.start == 0
+        assert abort.plan_by_offset(cluster, Place("planned", 0), 0, plan.shown) == plan
+        other = replace(plan.shown, producer_epoch=plan.producer_epoch + 1)
+        with pytest.raises(abort.ChangedSince, match="found another one"):
+            abort.plan_by_offset(cluster, Place("planned", 0), 0, other)
+        abort.carry_out(cluster, plan)
+        wait_until_free(stage, "planned")
+        with pytest.raises(abort.NothingToAbort):
+            abort.carry_out(cluster, plan)
+        with stage.producer("planned-1") as producer:
+            producer.produce("planned", b"x", partition=0)
+            producer.flush(10)
+            plan = abort.plan_by_id(cluster, "planned-1")
+            assert abort.plan_by_id(cluster, "planned-1", plan.shown).shown == plan.shown
+            with pytest.raises(abort.ChangedSince, match="found another one"):
+                abort.plan_by_id(cluster, "planned-1", replace(plan.shown, start=plan.start_ms - 1))
+            producer.commit_transaction(20)
+
+
+def test_the_broker_compares_the_identity_when_our_last_look_is_of_before(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A successor begins between the last look and the request (decision 0010; Apache Kafka would abort it)."""
+    real = ask.describe_transaction
+    with oncelog.Broker() as broker, Cluster(broker.bootstrap) as cluster:
+        broker.topic("looked-out")
+        stage = Stage("oncelog", broker.bootstrap, capsys)
+        with stage.producer("looked-1") as producer:
+            producer.produce("looked-out", b"x")
+            producer.flush(10)
+            plan = abort.plan_by_id(cluster, "looked-1")
+            before = [real(cluster, "looked-1")]
+            with stage.producer("looked-1") as successor:
+                successor.produce("looked-out", b"y")
+                successor.flush(10)
+
+                def late(cluster: Cluster, name: str) -> ask.Described | None:
+                    return before.pop() if before else real(cluster, name)
+
+                monkeypatch.setattr(ask, "describe_transaction", late)
+                with pytest.raises(abort.ChangedSince, match="found another one"):
+                    abort.carry_out(cluster, plan)
+                assert before == []
+                successor.commit_transaction(20)
 
 
 @pytest.mark.parametrize(

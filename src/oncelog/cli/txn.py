@@ -12,6 +12,7 @@ from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
 from oncelog.cli.watch import age, now_ms, watched
+from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
 from oncelog.errors import ErrorCode
 from oncelog.inspect import abort as aborting
@@ -263,41 +264,42 @@ def _print_timeline(printer: Printer, found: Timeline) -> None:
 
 
 def abort(options: argparse.Namespace) -> int:
+    """Exit code 1 if nothing was aborted; the JSON says why."""
     printer = Printer.of(options)
     with connect(options) as cluster:
         try:
-            if options.transactional_id is not None and options.partition is None:
-                plan = aborting.plan_by_id(cluster, options.transactional_id)
-            elif options.transactional_id is None and options.partition is not None:
-                if options.start_offset is None:
-                    raise UsageFault("--partition needs --start-offset, as `oncelog txn stuck` prints them")
-                plan = aborting.plan_by_offset(
-                    cluster, partition_named(options.partition), options.start_offset
+            plan = _plan(cluster, options)
+            for each in plan.hidden:
+                printer.note(
+                    f"{each.topic}-{each.partition}: records of producer {plan.producer_id} from {each.start_offset} "
+                    f"on, at most {each.end_offset - each.start_offset}, become invisible for ever"
                 )
-            else:
-                raise UsageFault("wanted either a transactional id or --partition with --start-offset")
+            if not plan.hidden:
+                printer.note("nothing is written in this transaction: nothing becomes invisible")
+            if not options.yes and not _confirmed():
+                raise aborting.NothingToAbort("nothing was done; --yes aborts without asking")
+            aborting.carry_out(cluster, plan)
         except aborting.NothingToAbort as fault:
             printer.note(f"oncelog: {fault}")
             if options.json:
                 printer.value({"aborted": False, "reason": str(fault)})
             return Exit.BAD
-        for each in plan.hidden:
-            printer.note(
-                f"{each.topic}-{each.partition}: records of producer {plan.producer_id} from {each.start_offset} "
-                f"on, at most {each.end_offset - each.start_offset}, become invisible for ever"
-            )
-        if not plan.hidden:
-            printer.note("nothing is written in this transaction: nothing becomes invisible")
-        if not options.yes and not _confirmed():
-            printer.note("oncelog: nothing was done; --yes aborts without asking")
-            return Exit.BAD
-        aborting.carry_out(cluster, plan)
     done = {"aborted": True, **asdict(plan)}
     if options.json:
         printer.value(done)
     else:
         printer.rows([done], ["transactional_id", "producer_id", "producer_epoch", "aborted"])
     return Exit.FINE
+
+
+def _plan(cluster: Cluster, options: argparse.Namespace) -> aborting.Plan:
+    if options.transactional_id is not None and options.partition is None:
+        return aborting.plan_by_id(cluster, options.transactional_id)
+    if options.transactional_id is not None or options.partition is None:
+        raise UsageFault("wanted either a transactional id or --partition with --start-offset")
+    if options.start_offset is None:
+        raise UsageFault("--partition needs --start-offset, as `oncelog txn stuck` prints them")
+    return aborting.plan_by_offset(cluster, partition_named(options.partition), options.start_offset)
 
 
 def _confirmed() -> bool:

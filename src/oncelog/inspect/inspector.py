@@ -308,14 +308,20 @@ class Inspector:
         )
 
     def plan_abort(
-        self, transactional_id: str | None, where: TopicPartition | None, start_offset: int | None
+        self,
+        transactional_id: str | None,
+        where: TopicPartition | None,
+        start_offset: int | None,
+        expected: abort.Shown | None = None,
     ) -> abort.Plan:
+        """`expected`: what the form that asks now had shown (`Plan.shown`); abort.ChangedSince if it is another one by now."""
+
         def ask_all(cluster: Cluster, _: SideDoor) -> abort.Plan:
             if transactional_id is not None:
-                return abort.plan_by_id(cluster, transactional_id)
+                return abort.plan_by_id(cluster, transactional_id, expected)
             if where is None or start_offset is None:
                 raise abort.NothingToAbort("wanted a transactional id, or a partition with its start offset")
-            return abort.plan_by_offset(cluster, where, start_offset)
+            return abort.plan_by_offset(cluster, where, start_offset, expected)
 
         return self._ask(ask_all)
 
