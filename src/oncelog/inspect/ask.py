@@ -77,6 +77,13 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class Bumped(Cause):
+    """A bump as the state log keeps it: with the producer id that has the epoch."""
+
+    producer_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ends:
     """Where a partition begins and ends, for both kinds of readers."""
 

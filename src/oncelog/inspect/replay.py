@@ -12,7 +12,7 @@ from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, strip
-from oncelog.inspect.ask import Cause
+from oncelog.inspect.ask import Bumped
 from oncelog.inspect.events import Event, Touched
 from oncelog.inspect.strip import Stretch
 from oncelog.model import (
@@ -71,7 +71,7 @@ class Past:
     """What the state log holds of one id, oldest first: its states, and why its epoch was bumped (oncelog alone keeps that)."""
 
     states: tuple[StateRecord, ...]
-    bumps: tuple[Cause, ...]
+    bumps: tuple[Bumped, ...]
 
 
 def history(cluster: Cluster, transactional_id: str) -> list[StateRecord]:
@@ -84,7 +84,7 @@ def past(cluster: Cluster, transactional_id: str) -> Past:
     key = TransactionKey(transactional_id)
     state, bump = encode_key(key), encode_bump_key(key)
     states: list[StateRecord] = []
-    bumps: list[Cause] = []
+    bumps: list[Bumped] = []
     for record in _records(cluster, transactional_id, (state, bump)):
         if record.key == state:
             states.append(state_record(record.offset, record.timestamp, record.value))
@@ -121,14 +121,15 @@ def transitions(found: Past) -> list[Transition]:
     return told
 
 
-def cause_of(why: BumpValue) -> Cause:
+def cause_of(why: BumpValue) -> Bumped:
     """A stored bump in the words of the inspector."""
-    return Cause(
+    return Bumped(
         producer_epoch=why.producer_epoch,
         cause=ask.cause_named(why.cause, why.client_id),
         at_ms=why.at_ms,
         client_id=why.client_id,
         address=None if why.client_host is None else f"{why.client_host}:{why.client_port}",
+        producer_id=why.producer_id,
     )
 
 
