@@ -34,5 +34,20 @@ def age(ms: int | None) -> str:
     return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
 
 
+def iso(ms: int) -> str:
+    """A time, in UTC to the second, as ISO 8601 has it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
+
+
+def amount(count: int) -> str:
+    """A number of bytes as people say it."""
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
 def now_ms() -> int:
     return time.time_ns() // 1_000_000

@@ -93,6 +93,17 @@ def past(cluster: Cluster, transactional_id: str) -> Past:
     return Past(tuple(states), tuple(bumps))
 
 
+def epoch_before(found: Past, producer_id: int, producer_epoch: int) -> int | None:
+    """The epoch of the id before its current one; None if the log tells of no other."""
+    for each in reversed(found.states):
+        if each.state is not None and (each.producer_id, each.producer_epoch) != (
+            producer_id,
+            producer_epoch,
+        ):
+            return each.producer_epoch
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """One change of state. The cause is that of the epoch it came with, where the broker keeps it."""
