@@ -14,6 +14,7 @@ from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.inspect import abort, ask, views
 from oncelog.model import TopicPartition as Place
+from tests.inspect.golden import golden, paths
 from tests.inspect.stage import Stage, hang
 
 ROW_KEYS = {
@@ -427,6 +428,8 @@ def test_abort_without_a_yes_says_so_in_json(stage: Stage) -> None:
         )
         done = stage.run("txn", "abort", "asked-1", "--json", "--yes")
         assert (done.code, done.json["aborted"], done.json["transactional_id"]) == (0, True, "asked-1")
+    assert paths(done.json) == golden()["txn abort"]
+    assert paths(said.json) == golden()["txn abort, not done"]
 
 
 def test_abort_ends_what_was_shown_and_not_what_came_after_it(

@@ -13,7 +13,7 @@ from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
 from oncelog.cli.watch import age, amount, iso, now_ms, watched
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import RefusedByBroker
+from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.errors import ErrorCode
 from oncelog.inspect import abort as aborting
 from oncelog.inspect import replay as replaying
@@ -216,7 +216,7 @@ def trace(options: argparse.Namespace) -> int:
     if options.record is not None:
         if options.follow:
             raise UsageFault("--follow asks the broker: of a tap's record, follow what `oncelog tap` prints")
-        return _traced(options, printer, _recorded(options))
+        return _traced(options, printer, _recorded(options, printer))
     with connect(options) as cluster:
         door = SideDoor(cluster)
         if not options.follow:
@@ -258,7 +258,8 @@ def _followed(
         time.sleep(FOLLOW_S)
 
 
-def _recorded(options: argparse.Namespace) -> Timeline:
+def _recorded(options: argparse.Namespace, printer: Printer) -> Timeline:
+    """What the tap saw, with the states and markers that the cluster's logs hold; alone if no cluster answers."""
     path = Path(options.record)
     try:
         with path.open(encoding="utf-8") as lines:
@@ -267,7 +268,18 @@ def _recorded(options: argparse.Namespace) -> Timeline:
         raise UsageFault(f"--record: {path}: {fault.strerror}") from None
     except ValueError as fault:
         raise UsageFault(f"--record: {path}: {fault}") from None
-    return timeline(options.transactional_id, events, last=options.last)
+    alone = timeline(options.transactional_id, events, last=options.last)
+    if not alone.events:
+        return alone
+    try:
+        with connect(options) as cluster:
+            door = SideDoor(cluster)
+            return tracing.tell(
+                cluster, door, options.transactional_id, last=options.last, record=path
+            ).timeline
+    except ClientFault as fault:
+        printer.note(f"oncelog: the requests alone, without states and markers: {fault}")
+        return alone
 
 
 def _traced(options: argparse.Namespace, printer: Printer, found: Timeline) -> int:
