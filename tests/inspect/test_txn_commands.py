@@ -10,9 +10,11 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 import oncelog
 from oncelog.cli import txn
+from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
-from oncelog.inspect import abort, ask
+from oncelog.inspect import abort, ask, views
 from oncelog.model import TopicPartition as Place
+from tests.inspect.golden import golden, paths
 from tests.inspect.stage import Stage, hang
 
 ROW_KEYS = {
@@ -33,12 +35,15 @@ PIN_KEYS = {
     "high_watermark",
     "hidden_offsets",
     "hidden_records",
+    "since_ms",
     "pinned_ms",
     "transactional_id",
     "producer_id",
     "producer_epoch",
     "state",
     "start_offset",
+    "bytes",
+    "partitions",
     "kind",
     "time_left_ms",
     "open_behind",
@@ -211,6 +216,100 @@ def test_a_hanging_transaction_is_told_from_a_long_one_and_freed(stage: Stage) -
     wait_until_free(stage, "hung")
 
 
+def test_a_hanging_transaction_is_held_since_its_first_batch(stage: Stage) -> None:
+    """Its producer goes on writing: what it wrote last tells nothing of how long readers wait."""
+    stage.run("topics", "new", "since", "--partitions", "1")
+    first_ms = time.time_ns() // 1_000_000 - 3_600_000
+    hang(stage.bootstrap, "since", at_ms=(first_ms, first_ms + 3_599_000))
+    (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "since"]
+    assert (pin["since_ms"], pin["partitions"]) == (first_ms, None)
+    assert 3_600_000 <= pin["pinned_ms"] < 3_660_000
+    assert pin["bytes"] > 100
+    said = stage.run("txn", "stuck")
+    shown = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(first_ms // 1000))
+    assert f"since-0 since {shown}: " in said.err
+    assert "01:00:0" in next(line for line in said.out.splitlines() if line.startswith("since-0"))
+    with Cluster(stage.bootstrap) as cluster:  # too much behind it to be read: then its first batch alone is
+        (far,) = [
+            each
+            for each in views.pins(cluster, ask.SideDoor(cluster), now_ms=first_ms, counted_offsets=1)
+            if each.topic == "since"
+        ]
+    assert (far.since_ms, far.hidden_records, far.bytes) == (first_ms, None, None)
+    assert stage.run(*pin["frees"].split()[1:], "--yes").code == 0
+    wait_until_free(stage, "since")
+
+
+def test_a_partition_is_held_since_it_was_written_and_not_since_the_transaction_began(stage: Stage) -> None:
+    stage.run("topics", "new", "early", "--partitions", "1")
+    stage.run("topics", "new", "later", "--partitions", "1")
+    with stage.producer("early-1") as producer:
+        producer.produce(
+            "early", b"x" * 500, timestamp=1_000
+        )  # a clock that is wrong: the coordinator's counts
+        producer.flush(10)
+        time.sleep(1.1)
+        producer.produce("later", b"x" * 500)
+        producer.produce("later", b"y" * 500)
+        producer.flush(10)
+        found = {each["topic"]: each for each in stage.json("txn", "stuck")}
+        said = stage.run("txn", "stuck").err
+        shown = stage.json("txn", "show", "early-1")
+        text = stage.run("txn", "show", "early-1").out
+        producer.abort_transaction(20)
+    began_ms = next(each["at_ms"] for each in shown["transitions"] if each["state"] == "Ongoing")
+    assert abs(found["early"]["since_ms"] - began_ms) < 1_000
+    assert found["later"]["since_ms"] >= found["early"]["since_ms"] + 1_000
+    assert (found["early"]["partitions"], found["later"]["partitions"]) == (2, 2)
+    assert 1_000 < found["later"]["bytes"] < 2_000
+    assert re.search(
+        r"later-0 since \d{4}-\d\d-\d\dT[\d:]{8}Z: .*, 2 partitions, 1\.\d kB in this one; it is", said
+    )
+    assert re.search(
+        r"it is aborted by its timeout in \d+ s, at \d{4}-\d\d-\d\dT[\d:]{8}Z; to do it now", said
+    )
+    written = {each["topic"]: (each["records"], each["bytes"]) for each in shown["partitions"]}
+    assert written["later"] == (2, found["later"]["bytes"])
+    assert written["early"] == (1, found["early"]["bytes"])
+    assert re.search(r"under way for\t\d+ s, since \d{4}-\d\d-\d\dT[\d:]{8}Z\n", text)
+    wait_until_free(stage, "later")
+
+
+def test_show_knows_the_epoch_before(stage: Stage) -> None:
+    with stage.producer("again-1"):
+        first = stage.json("txn", "show", "again-1")
+        assert first["last_epoch"] is None
+    with stage.producer("again-1"):
+        second = stage.json("txn", "show", "again-1")
+        assert (second["last_epoch"], second["producer_epoch"]) == (
+            first["producer_epoch"],
+            first["producer_epoch"] + 1,
+        )
+
+
+def test_a_group_that_got_nothing_yet_waits_too(stage: Stage) -> None:
+    """Held from its first record on, it has committed no offset: its members' assignment tells."""
+    stage.run("topics", "new", "fresh", "--partitions", "2")
+    reader = Consumer(
+        {"bootstrap.servers": stage.bootstrap, "group.id": "newcomer", "auto.offset.reset": "earliest"}
+    )
+    reader.subscribe(["fresh"])
+    with stage.producer("fresh-1") as producer:
+        producer.produce("fresh", b"x", partition=1)
+        producer.flush(10)
+        deadline = time.monotonic() + 30
+        while not reader.assignment():
+            reader.poll(0.2)
+            assert time.monotonic() < deadline, "the group did not settle"
+        (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "fresh"]
+        assert (pin["partition"], pin["groups"]) == (1, ["newcomer"])
+        row = stage.run("txn", "stuck").out.splitlines()[1].split("\t")
+        assert row[-1] == "newcomer"
+        producer.abort_transaction(20)
+    reader.close()
+    wait_until_free(stage, "fresh")
+
+
 def test_a_partition_hangs_though_its_producer_has_a_transaction_elsewhere(stage: Stage) -> None:
     """Its coordinator will end that one and write no marker here: to abort the id would free nothing."""
     for topic in ("hung-here", "open-there"):
@@ -249,6 +348,9 @@ def test_internal_topics_are_held_too(stage: Stage) -> None:
     """Offsets in an open transaction hold the partition of their group."""
     stage.run("topics", "new", "sources", "--partitions", "1")
     reader = Consumer({"bootstrap.servers": stage.bootstrap, "group.id": "inside-group", "log_level": 0})
+    with Cluster(stage.bootstrap) as cluster:
+        for group in ("inside-group", "beside-group", "inside-group-2", "inside-group-3"):
+            Admin(cluster).commit_offsets(group, {Place("sources", 0): 0})
     with stage.producer("inside-1", client_id="till-3") as producer:
         producer.send_offsets_to_transaction(
             [TopicPartition("sources", 0, 0)], reader.consumer_group_metadata(), 20
@@ -257,6 +359,7 @@ def test_internal_topics_are_held_too(stage: Stage) -> None:
         assert pin["topic"] == "__consumer_offsets"
         assert (pin["transactional_id"], pin["kind"], pin["hidden_records"]) == ("inside-1", "long", 1)
         assert (pin["client_id"] == "till-3") is stage.is_oncelog
+        assert pin["groups"] == ["inside-group"]  # a member of it that starts is told to ask again
         producer.abort_transaction(20)
     reader.close()
     wait_until_free(stage, "__consumer_offsets")
@@ -325,6 +428,8 @@ def test_abort_without_a_yes_says_so_in_json(stage: Stage) -> None:
         )
         done = stage.run("txn", "abort", "asked-1", "--json", "--yes")
         assert (done.code, done.json["aborted"], done.json["transactional_id"]) == (0, True, "asked-1")
+    assert paths(done.json) == golden()["txn abort"]
+    assert paths(said.json) == golden()["txn abort, not done"]
 
 
 def test_abort_ends_what_was_shown_and_not_what_came_after_it(

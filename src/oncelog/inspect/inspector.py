@@ -188,7 +188,9 @@ class Inspector:
     def transaction(self, transactional_id: str, last: int = 1) -> TransactionPage | None:
         def ask_all(cluster: Cluster, door: SideDoor) -> TransactionPage | None:
             now_ms = self._now_ms()
-            view = views.transaction(cluster, door, transactional_id, now_ms=now_ms)
+            view = views.transaction(
+                cluster, door, transactional_id, now_ms=now_ms, counted_offsets=COUNTED_EACH_SECOND
+            )
             if view is None:
                 return None
             told = trace.tell(
@@ -201,7 +203,9 @@ class Inspector:
 
     def history(self, transactional_id: str) -> HistoryPage | None:
         def ask_all(cluster: Cluster, door: SideDoor) -> HistoryPage | None:
-            view = views.transaction(cluster, door, transactional_id, now_ms=self._now_ms())
+            view = views.transaction(
+                cluster, door, transactional_id, now_ms=self._now_ms(), counted_offsets=0
+            )
             if view is None:
                 return None
             past = trace.past_of(cluster, transactional_id)
