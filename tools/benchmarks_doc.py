@@ -236,17 +236,18 @@ def delay(found: dict[str, Any] | None) -> str:
     return markdown_table(rows, "|".join(kept)) + said
 
 
-def trace_cost(wire: Mapping[str, Any] | None, inside: Mapping[str, Any] | None) -> str:
-    """What keeping requests costs, over sockets and in the broker's thread alone."""
+def trace_cost(wires: Mapping[str, Mapping[str, Any] | None], inside: Mapping[str, Any] | None) -> str:
+    """What keeping requests costs, over sockets by each hot path, and in the broker's thread alone."""
     rows: list[dict[str, str]] = []
-    if wire is not None:
+    measured = {path: wire for path, wire in wires.items() if wire is not None}
+    for path, wire in measured.items():
         for name, what in (
             ("time_ratio", "time of a transaction"),
             ("cpu_ratio", "broker CPU for a transaction"),
         ):
             rows.append(
                 {
-                    "figure": f"{what}, over sockets",
+                    "figure": f"{what}, over sockets, `hot.path={path}`",
                     "with / without": f"{wire[name]['median']:.3f}",
                     "95 % interval": _range(wire[name]["interval_95"]),
                     "half of the rounds": _range(wire[name]["quartiles"]),
@@ -256,20 +257,24 @@ def trace_cost(wire: Mapping[str, Any] | None, inside: Mapping[str, Any] | None)
     if inside is not None:
         rows.append(
             {
-                "figure": "broker CPU for a transaction, without sockets",
+                "figure": "broker CPU for a transaction, without sockets, `hot.path=python`",
                 "with / without": f"{inside['cpu_ratio']['median']:.3f}",
                 "95 % interval": "",
                 "half of the rounds": _range(inside["cpu_ratio"]["quartiles"]),
                 "measured by": f"`{inside['command']}`",
             }
         )
+    missing = [f"`hot.path={each}`" for each in wires if each not in measured]
+    said = f"Not measured over sockets: {', '.join(missing)}." if missing else ""
     if not rows:
-        return "Not measured."
-    table = markdown_table(rows, "figure|with / without|95 % interval|half of the rounds|measured by")
-    if wire is None:
-        return table
-    busy = max(each["other_load_share"] for each in wire["medians"].values())
-    return f"{table}\n\n{wire['load']}; meanwhile others used {busy:.0%} of this machine's cores."
+        return said
+    parts = [markdown_table(rows, "figure|with / without|95 % interval|half of the rounds|measured by")]
+    for path, wire in measured.items():
+        busy = max(each["other_load_share"] for each in wire["medians"].values())
+        parts.append(
+            f"`hot.path={path}`: {wire['load']}; meanwhile others used {busy:.0%} of this machine's cores."
+        )
+    return "\n\n".join([*parts, said] if said else parts)
 
 
 def _range(ends: Sequence[float]) -> str:
@@ -288,7 +293,11 @@ def documents() -> dict[Path, str]:
             "scaling": curves(read("eos-scaling")),
             "steps": steps(read("hot_path")),
         },
-        ROOT / "docs/inspector.md": {"trace": trace_cost(read("trace_wire"), read("trace"))},
+        ROOT / "docs/inspector.md": {
+            "trace": trace_cost(
+                {"python": read("trace_wire"), "native": read("trace_wire-native")}, read("trace")
+            )
+        },
         ROOT / "docs/cost.md": {
             "status": status(measured),
             "per record": per_record(measured),

@@ -155,11 +155,15 @@ def take(chromium: str, url: str) -> None:
             ("lanes", "txn/refunds-1", "light", (1200, 900)),
             ("lanes-dark", "txn/refunds-1", "dark", (1200, 900)),
             ("bytes", "txn/refunds-1", "light", (1200, 860)),
+            ("state", "txn/refunds-1", "light", (1200, 860)),
+            ("transactions", "txn", "light", (1200, 420)),
+            ("abort", "abort?tid=payments-processor-7", "light", (1200, 480)),
             ("history", "history/refunds-1", "light", (1200, 860)),
             ("partition", "partition/refunds-emitted/0?offset=0", "light", (1200, 760)),
             ("groups", "groups", "light", (1200, 420)),
             ("spark", "spark", "light", (1200, 480)),
-            ("learn", "learn", "light", (1200, 900)),
+            ("cost", "cost", "light", (1200, 900)),
+            ("learn", "learn", "light", (1200, 1000)),
             ("phone", "now", "dark", (390, 900)),
         ):
             context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)  # pyright: ignore[reportArgumentType]  # one of its words
@@ -171,6 +175,10 @@ def take(chromium: str, url: str) -> None:
             if name == "bytes":
                 shown.locator("g.box.offset").first.click()
                 shown.locator("details[open] pre").first.scroll_into_view_if_needed()
+            if name == "state":
+                shown.locator("g.box.state").first.focus()
+                shown.keyboard.press("Enter")
+                shown.locator("details[open]").first.scroll_into_view_if_needed()
             shown.screenshot(path=PICTURES / f"{name}.png")
             context.close()
         browser.close()

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -93,10 +93,10 @@ SETTINGS = {
 }
 
 
-def hang(bootstrap: str, topic: str, also: str | None = None) -> None:
+def hang(bootstrap: str, topic: str, also: str | None = None, at_ms: Sequence[int] = (1,)) -> None:
     """A transaction in partition 0 that no coordinator knows of: SETTINGS let a client write without AddPartitionsToTxn.
 
-    `also`: a topic in which the same producer has a transaction that its coordinator does know.
+    `also`: a topic in which the same producer has a transaction that its coordinator does know. `at_ms`: a batch for each time.
     """
     (address,) = parse_bootstrap(bootstrap)
     with Cluster(bootstrap) as cluster:
@@ -122,15 +122,18 @@ def hang(bootstrap: str, topic: str, also: str | None = None) -> None:
             assert added.results_by_partition[0].partition_error_code == 0
         for where in (topic, also):
             if where is not None:
-                _write(door, where, given)
+                for number, each in enumerate(at_ms):
+                    _write(door, where, given, sequence=3 * number, at_ms=each)
 
 
-def _write(door: Connection, topic: str, producer: InitProducerIdResponse) -> None:
+def _write(
+    door: Connection, topic: str, producer: InitProducerIdResponse, *, sequence: int, at_ms: int
+) -> None:
     batch = build_batch(
-        [NewRecord(None, b"x", 1, [])] * 3,
+        [NewRecord(None, b"x", at_ms, [])] * 3,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
-        base_sequence=0,
+        base_sequence=sequence,
         transactional=True,
     )
     data = PartitionProduceData(index=0, records=batch)

@@ -11,8 +11,11 @@ from oncelog.client.address import parse_bootstrap
 from oncelog.client.cluster import Cluster
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
-from oncelog.inspect import ask
-from oncelog.inspect.explain import error_named, known
+from oncelog.inspect import ask, trace
+from oncelog.inspect.events import Event
+from oncelog.inspect.explain import Refused, error_named, fenced_by, known
+from oncelog.inspect.replay import Past
+from oncelog.model import Producer, ProducerEpoch, ProducerId
 from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -143,6 +146,114 @@ def test_timed_out_is_told_from_fenced(stage: Stage) -> None:
         if stage.is_oncelog:
             assert found["timeout"][0] == "confirmed"
             assert found["new instance"][0] == "excluded"
+
+
+def test_the_first_bump_above_the_epoch_is_the_cause_and_later_ones_are_not(stage: Stage) -> None:
+    """A transaction times out, then a successor takes the id, then the zombie comes back: it was fenced by its timeout."""
+    stage.run("topics", "new", "twice-out")
+    with stage.producer("twice-1", client_id="sleepy", timeout_ms=1000) as zombie:
+        zombie.produce("twice-out", b"x")
+        zombie.flush(10)
+        while stage.json("txn", "show", "twice-1")["state"] == "Ongoing":
+            pass
+        with stage.producer("twice-1", client_id="successor"):
+            with pytest.raises(KafkaException):
+                zombie.commit_transaction(20)
+            found = causes(stage, "PRODUCER_FENCED", "twice-1")
+    if not stage.is_oncelog:
+        assert {each[0] for each in found.values()} == {"possible"}
+        return
+    verdict, evidence = found["timeout"]
+    assert verdict == "confirmed"
+    assert re.match(
+        r"bump: timeout, \d+ s ago, to epoch 1; then last bump: new instance by successor at", evidence
+    )
+    verdict, evidence = found["new instance"]
+    assert verdict == "excluded"
+    assert "; only then last bump: new instance by successor at 127.0.0.1:" in evidence
+    assert found["old epoch"][0] == "excluded"
+    assert "the bump to 1 explains it" in found["old epoch"][1]
+
+
+def bumped(epoch: int, cause: str, producer_id: int = 7) -> ask.Bumped:
+    return ask.Bumped(epoch, cause, 1000 * epoch, None, None, producer_id)
+
+
+def refused(epoch: int | None, producer_id: int | None = 7) -> Refused:
+    end = Event(9000, "rpc", "a", "EndTxn", producer_id=producer_id, producer_epoch=epoch)
+    return Refused(end, None)
+
+
+GIVEN = bumped(0, "new instance")
+LATE = bumped(1, "timeout")
+HEIR = bumped(2, "new instance")
+OTHER = bumped(0, "admin", producer_id=8)  # its epochs had run out
+
+
+@pytest.mark.parametrize(
+    ("bumps", "request_", "above", "is_whole"),
+    [
+        ([GIVEN, LATE, HEIR], refused(0), [LATE, HEIR], True),
+        ([GIVEN, LATE, HEIR], refused(1), [HEIR], True),
+        ([GIVEN, LATE, HEIR], refused(2), [], True),
+        ([LATE, HEIR], refused(0), [LATE, HEIR], False),  # what gave it its epoch is compacted away
+        ([GIVEN, LATE, OTHER], refused(1), [OTHER], True),
+        ([GIVEN, LATE, OTHER], refused(5, producer_id=9), [GIVEN, LATE, OTHER], False),
+        ([GIVEN, LATE, OTHER], refused(0, producer_id=8), [], True),
+        ([GIVEN, LATE, HEIR], refused(0, producer_id=None), [LATE, HEIR], True),
+        ([GIVEN, LATE, HEIR], refused(None), [LATE, HEIR], True),
+        ([GIVEN], None, [], True),
+        ([LATE, HEIR], None, [LATE, HEIR], False),
+        ([], None, [], False),
+    ],
+)
+def test_which_bumps_left_an_epoch_behind(
+    bumps: list[ask.Bumped], request_: Refused | None, above: list[ask.Bumped], is_whole: bool
+) -> None:
+    found = fenced_by(bumps, request_)
+    assert (list(found.above), found.is_whole) == (above, is_whole)
+
+
+CASES = """
+# bumps                     epoch  new instance  timeout    admin      old epoch
+  GIVEN LATE HEIR           0      excluded      confirmed  excluded   excluded
+  GIVEN LATE HEIR           1      confirmed     excluded   excluded   excluded
+  GIVEN LATE HEIR           2      excluded      excluded   excluded   confirmed
+  LATE HEIR                 0      possible      possible   possible   possible
+  GIVEN LATE HEIR           -      possible      possible   excluded   possible
+  GIVEN LATE                -      excluded      confirmed  excluded   possible
+  GIVEN                     -      possible      possible   possible   possible
+"""
+
+
+@pytest.mark.parametrize("case", [line for line in CASES.splitlines() if line.strip() and line[0] != "#"])
+def test_verdicts_by_what_the_log_holds(stage: Stage, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    """The log and the ring are put into the broker's mouth: an id at epoch 4, by transactions that ended."""
+    if not stage.is_oncelog:
+        pytest.skip("Apache Kafka keeps no bumps")
+    *names, epoch, new_instance, timeout, admin, old_epoch = case.split()
+    bumps = tuple({"GIVEN": GIVEN, "LATE": LATE, "HEIR": HEIR}[each] for each in names)
+    end = refused(None if epoch == "-" else int(epoch)).event
+
+    def past(*_: object) -> Past:
+        return Past((), bumps)
+
+    def kept(*_: object) -> list[tuple[int, Event]]:
+        return [] if epoch == "-" else [(1, replace(end, error="PRODUCER_FENCED"))]
+
+    def described(*_: object) -> ask.Described:
+        return ask.Described("a", "Empty", Producer(ProducerId(7), ProducerEpoch(4)), 60_000, -1, ())
+
+    monkeypatch.setattr(trace, "past_of", past)
+    monkeypatch.setattr(trace, "requests", kept)
+    monkeypatch.setattr(ask, "describe_transaction", described)
+    found = {cause: verdict for cause, (verdict, _) in causes(stage, "PRODUCER_FENCED", "a").items()}
+    assert found == {
+        "new instance": new_instance,
+        "timeout": timeout,
+        "admin": admin,
+        "old epoch": old_epoch,
+    }
 
 
 def test_an_id_that_nobody_knows(stage: Stage) -> None:

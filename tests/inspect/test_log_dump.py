@@ -2,7 +2,10 @@
 
 import json
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -14,6 +17,7 @@ from oncelog.inspect.dump import batch_rows, index_rows
 from oncelog.record.batch import NewRecord, build_batch
 from oncelog.record.marker import encode_marker
 from tests.conformance.targets import chosen
+from tests.inspect.golden import golden, paths
 from tests.oracle import Oracle, dump_log
 from tests.oracle.jars import fetch
 from tests.toolchains import Missing, java, leave_out
@@ -102,6 +106,69 @@ def of_ours(path: Path) -> list[dict[str, str]]:
     ]
 
 
+def rows_of(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
+    """What `oncelog log dump FILE --json` says, a document for each batch."""
+    capsys.readouterr()
+    assert main(["log", "dump", str(path), "--json", *words]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+# A record as DumpLogSegments prints it, and what it prints of a marker or of a record that is none.
+RECORD = re.compile(
+    r"\| offset: (?P<offset>\d+) CreateTime: (?P<timestamp>-?\d+) keySize: (?P<key_size>-?\d+) "
+    r"valueSize: (?P<value_size>-?\d+) sequence: (?P<sequence>-?\d+) headerKeys: \[(?P<headers>.*?)\]"
+    r"(?: endTxnMarker: (?P<marker>\w+) coordinatorEpoch: (?P<coordinator_epoch>-?\d+))?"
+    r"(?: key: (?P<key>.*?))?(?: payload: (?P<value>.*))?"
+)
+Words = dict[str, str | None]
+
+
+def records_of_kafka(path: Path, *options: str) -> list[Words]:
+    lines = [
+        line
+        for line in dump_log(path, options=options or ("--print-data-log",)).splitlines()
+        if line.startswith("| offset:")
+    ]
+    found = [RECORD.fullmatch(line) for line in lines]
+    assert all(found), [line for line, each in zip(lines, found, strict=True) if not each][:3]
+    return [each.groupdict() for each in found if each]
+
+
+def records_of_ours(path: Path, capsys: pytest.CaptureFixture[str]) -> list[Words]:
+    """By the fields that `--hex` names, and for markers by the row of the batch."""
+    return [each for row in rows_of(path, capsys, "--hex") for each in _records(row)]
+
+
+def _records(row: dict[str, Any]) -> Iterator[Words]:
+    fields = {each["name"]: each for each in row["fields"]}
+
+    def number(name: str) -> int:
+        return -1 if fields[name]["value"] == "null" else int(fields[name]["value"])
+
+    def text(name: str) -> str | None:
+        if number(f"{name} size") < 0 or row["is_control"]:
+            return None
+        return bytes.fromhex(fields[name]["bytes"]).decode() if name in fields else ""
+
+    for index in range(row["count"]):
+        name = f"record {index}"
+        delta = number(f"{name} offset delta")
+        names = [text(f"{name} header {at} name") for at in range(number(f"{name} header count"))]
+        coordinator_epoch = row["coordinator_epoch"]
+        yield {
+            "offset": str(row["base_offset"] + delta),
+            "timestamp": str(number("base timestamp") + number(f"{name} timestamp delta")),
+            "key_size": str(number(f"{name} key size")),
+            "value_size": str(number(f"{name} value size")),
+            "sequence": str(row["base_sequence"] + delta if row["base_sequence"] >= 0 else -1),
+            "headers": ",".join(each or "" for each in names),
+            "marker": row["marker"],
+            "coordinator_epoch": None if coordinator_epoch is None else str(coordinator_epoch),
+            "key": text(f"{name} key"),
+            "value": text(f"{name} value"),
+        }
+
+
 def need_kafka_tools() -> None:
     try:
         java()
@@ -135,6 +202,80 @@ def test_our_reading_agrees_with_dump_log_segments(written: Path, partition: str
         assert of_ours(path) == theirs
         compared += len(theirs)
     assert compared >= 10
+
+
+@pytest.mark.timeout(240)
+def test_records_and_markers_agree_with_dump_log_segments(
+    written: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Offset, time, sizes, sequence, headers, key and value of each record; which end a marker is of, and its coordinator's epoch."""
+    need_kafka_tools()
+    theirs: list[Words] = []
+    for path in sorted((written / "out-0").glob("*.log")):
+        here = records_of_kafka(path)
+        assert records_of_ours(path, capsys) == here
+        theirs += here
+    assert len(theirs) == 5 * 2 * (50 + 1) + 1
+    assert [each["marker"] for each in theirs if each["marker"]] == ["COMMIT", "ABORT"] * 5
+    assert {each["headers"] for each in theirs if not each["marker"]} == {"h", ""}
+
+
+# Kafka's names of the fields of a state record, and ours. Of all other records ours are Kafka's, with underscores.
+STATE = {
+    "transactionTimeoutMs": "timeout_ms",
+    "transactionStatus": "status",
+    "transactionPartitions": "partitions",
+    "transactionLastUpdateTimestampMs": "last_update_timestamp",
+    "transactionStartTimestampMs": "start_timestamp",
+}
+
+
+def same_words(value: Any) -> Any:
+    """Kafka's JSON with our names."""
+    if isinstance(value, dict):
+        found = cast(dict[str, Any], value)
+        return {
+            STATE.get(name, re.sub("[A-Z]", lambda one: f"_{one[0].lower()}", name)): same_words(each)
+            for name, each in found.items()
+        }
+    return [same_words(each) for each in cast(list[Any], value)] if isinstance(value, list) else value
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("partition", "decoder"),
+    [
+        ("__transaction_state-0", "--transaction-log-decoder"),
+        ("__consumer_offsets-0", "--offsets-decoder"),
+    ],
+)
+def test_decoded_records_agree_with_dump_log_segments(
+    written: Path, capsys: pytest.CaptureFixture[str], partition: str, decoder: str
+) -> None:
+    """What Kafka's tool prints of keys and values is in ours with the same value. It skips keys of type 1000, which are ours."""
+    need_kafka_tools()
+    compared = 0
+    for path in sorted((written / partition).glob("*.log")):
+        ours = {
+            each["offset"]: each
+            for row in rows_of(path, capsys)
+            for each in row["records"]
+            if each["kind"] != "epoch bump"
+        }
+        theirs = {
+            int(each["offset"] or -1): each
+            for each in records_of_kafka(path, decoder)
+            if (each["key"] or "").startswith("{")
+        }
+        assert ours.keys() == theirs.keys()
+        for offset, said in theirs.items():
+            mine = ours[offset]
+            assert mine["timestamp"] == int(said["timestamp"] or -1)
+            for part in ("key", "value"):
+                wanted = same_words(json.loads(said[part] or "null"))["data"]
+                assert {name: mine[part][name] for name in wanted} == wanted
+                compared += len(wanted)
+    assert compared >= 10 * 7
 
 
 # What DumpLogSegments prints of an entry, and our names of the same fields.
@@ -214,6 +355,54 @@ def test_offsets_of_a_group_are_read_from_its_log(ours: Path, capsys: pytest.Cap
     records = [each for line in lines for each in line.get("records", ()) if each["kind"] == "OffsetCommit"]
     assert {each["key"]["group"] for each in records} == {"settle"}
     assert {each["value"]["offset"] for each in records} == {1, 11, 21, 31, 41}
+
+
+def test_one_offset_shows_the_batch_that_holds_it(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["log", "dump", "out-0", "--data-dir", str(ours), "--offset", "60"]
+    assert main([*words, "--json"]) == 0
+    (row,) = [
+        row for line in capsys.readouterr().out.splitlines() if "base_offset" in (row := json.loads(line))
+    ]
+    assert row["base_offset"] <= 60 <= row["last_offset"]
+    assert main(words) == 0
+    shown = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()]
+    assert [str(row["base_offset"]), str(row["last_offset"])] in shown
+    assert sum(each == ["BASE_OFFSET", "LAST_OFFSET"] for each in shown) == 1
+
+
+def test_hex_on_the_terminal_has_every_byte_once(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Through the command: the bytes in its lines, one after the other, are the batch as it stands in the file."""
+    whole = sorted((ours / "out-0").glob("*.log"))[0]
+    (first, *_) = rows_of(whole, capsys)
+    assert main(["log", "dump", str(whole), "--hex", "--offset", "0"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head == f"batch 0 to {first['last_offset']} at byte 0"
+    found = [re.match(r"  \s*(\d+)  ((?:[0-9a-f]{2} ?)+)(.*)", line) for line in lines]
+    assert all(found)
+    bytes_ = b"".join(bytes.fromhex(each[2]) for each in found if each)
+    assert bytes_ == whole.read_bytes()[: first["size"]]
+    assert [int(each[1]) for each in found if each][:3] == [0, 8, 12]
+    names = [each[3].strip().split("  ")[0] for each in found if each]
+    assert names[:4] == ["base offset", "length", "leader epoch", "magic"]
+    assert "record 0 header 0 name" in names
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ("log dump", ("out-0", "--hex")),
+        ("log dump __transaction_state", ("__transaction_state-0",)),
+        ("log dump __consumer_offsets", ("__consumer_offsets-0",)),
+    ],
+)
+def test_keys_stay_as_they_are(
+    ours: Path, capsys: pytest.CaptureFixture[str], section: str, words: tuple[str, ...]
+) -> None:
+    """golden.txt: of all batches and entries together."""
+    assert main(["log", "dump", *words, "--data-dir", str(ours), "--json"]) == 0
+    found = {path for line in capsys.readouterr().out.splitlines() for path in paths(json.loads(line))}
+    print(section, *(f"    {each}" for each in sorted(found)), sep="\n", file=sys.stderr)
+    assert found == golden()[section]
 
 
 def test_hex_names_every_byte_of_a_batch() -> None:

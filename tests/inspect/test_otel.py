@@ -22,6 +22,7 @@ from oncelog.inspect.otel import Traced, own
 from oncelog.inspect.replay import Replayed, StateRecord
 from tests.clients import transactional
 from tests.conformance import targets
+from tests.inspect.golden import golden, paths
 from tests.inspect.stage import Stage
 from tests.toolchains import ROOT
 
@@ -102,7 +103,9 @@ def test_a_transaction_is_a_trace(stage: Stage, collector: Collector) -> None:
     reader.close()
     while stage.json("txn", "show", "span-1")["state"].startswith("Prepare"):
         pass  # Kafka answers before the markers are written
-    assert stage.json("txn", "export", "--otlp", collector.url, "--match", "span-*") == [{"exported": 2}]
+    said = stage.json("txn", "export", "--otlp", collector.url, "--match", "span-*")
+    assert said == [{"exported": 2}]
+    assert paths(said) == golden()["txn export"]
     path, body = collector.got.get(timeout=10)
     assert path == "/v1/traces"
     assert collector.types == {"application/json"}

@@ -8,21 +8,22 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+import oncelog
 from oncelog.cli.main import main
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.model import TopicPartition as Place
+from tests.clients import transactional
 from tests.conformance import targets
+from tests.inspect.golden import golden, paths
 from tests.inspect.stage import SETTINGS, Stage
 from tests.toolchains import ROOT, Missing, leave_out
 
-GOLDEN: Final = Path(__file__).parent / "golden.txt"
 TEETH: Final = "evil\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
 # Whatever is asked of this: everything that is shown of it comes from clients.
 COMMANDS: Final[dict[str, tuple[str, ...]]] = {
@@ -81,31 +82,6 @@ def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, Producer]]
 @pytest.fixture
 def stage(place: tuple[str, str, Producer], capsys: pytest.CaptureFixture[str]) -> Stage:
     return Stage(place[0], place[1], capsys)
-
-
-def paths(value: Any, at: str = "") -> set[str]:
-    """Where something stands in a JSON value: `[].touched[].topic`."""
-    if isinstance(value, list):
-        below = [paths(each, f"{at}[]") for each in cast(list[Any], value)]
-        return {f"{at}[]"}.union(*below)
-    if isinstance(value, dict):
-        named = cast(dict[str, Any], value)
-        return {f"{at}.{name}" for name in named}.union(
-            *(paths(each, f"{at}.{name}") for name, each in named.items())
-        )
-    return set()
-
-
-def golden() -> dict[str, set[str]]:
-    """Commands at the margin, below each its paths."""
-    found: dict[str, set[str]] = {}
-    current: set[str] = set()
-    for line in GOLDEN.read_text().splitlines():
-        if line.startswith(" "):
-            current.add(line.strip())
-        elif line and not line.startswith("#"):
-            current = found[line] = set()
-    return found
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -190,6 +166,48 @@ def test_watch_says_what_it_has_before_it_waits(place: tuple[str, str, Producer]
     watching.send_signal(signal.SIGINT)
     assert watching.wait(20) == 130
     watching.stdout.close()
+
+
+def test_watch_waits_for_a_broker_that_is_started_again() -> None:
+    """Its absence is said on stderr; that it never was there is exit code 3, as without --watch."""
+    with oncelog.Broker() as broker:
+        words = [
+            "txn",
+            "ls",
+            "--watch",
+            "0.1",
+            "--timeout",
+            "1",
+            "-o",
+            "json",
+            "--bootstrap",
+            broker.bootstrap,
+        ]
+        watching = subprocess.Popen(
+            [sys.executable, "-m", "oncelog.cli.main", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        )
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        limit = threading.Timer(60, watching.kill)
+        limit.start()
+        assert watching.stdout.readline() == "[]\n"
+        broker.stop()
+        assert watching.stderr.readline().startswith("oncelog: ")
+        broker.start()
+        transactional(broker.bootstrap, "after-1")
+        rows: list[Any] = []
+        while not rows:
+            rows = json.loads(watching.stdout.readline() or '"it ended"')
+        assert [each["transactional_id"] for each in rows] == ["after-1"]
+        watching.send_signal(signal.SIGINT)
+        watching.communicate(timeout=20)
+        limit.cancel()
+        assert watching.returncode == 130
+    assert main(["txn", "ls", "--watch", "0.1", "--bootstrap", "127.0.0.1:1", "--timeout", "1"]) == 3
 
 
 def test_watch_draws_over_what_it_drew(place: tuple[str, str, Producer]) -> None:

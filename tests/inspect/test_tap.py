@@ -32,6 +32,7 @@ from oncelog.protocol.messages.find_coordinator import Coordinator, FindCoordina
 from oncelog.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from oncelog.protocol.messages.produce import ProduceRequest
 from tests.conformance import targets
+from tests.inspect.golden import golden, paths
 from tests.toolchains import ROOT, Missing, leave_out
 
 
@@ -157,9 +158,12 @@ def test_a_record_is_read_back_by_trace(tmp_path: Path, capsys: pytest.CaptureFi
         + to_line(Event(at_us=2, kind="rpc", transactional_id="b", name="EndTxn"))
         + "\n"
     )
-    assert main(["txn", "trace", "a", "--record", str(record), "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
+    nobody = ["--bootstrap", "127.0.0.1:1", "--timeout", "1"]
+    assert main(["txn", "trace", "a", "--record", str(record), "--json", *nobody]) == 0
+    said = capsys.readouterr()
+    (found,) = json.loads(said.out)
     assert (found["transactional_id"], found["said"]) == ("a", "commit")
+    assert "the requests alone, without states and markers: " in said.err
     assert main(["txn", "trace", "nobody", "--record", str(record)]) == 1
     assert main(["txn", "trace", "a", "--record", str(tmp_path / "missing")]) == 2
     record.write_text("no json\n")
@@ -341,6 +345,13 @@ def test_what_is_no_request_is_refused_and_said(
             time.sleep(0.01)
 
 
+def test_a_record_that_cannot_be_written_is_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "nowhere" / "tap.jsonl"
+    words = ["tap", "--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:1", "--record", str(missing)]
+    assert main(words) == 2
+    assert f"--record: {missing}: No such file or directory" in capsys.readouterr().err
+
+
 def test_the_command_records_what_trace_reads(
     upstream: Address, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -363,8 +374,27 @@ def test_the_command_records_what_trace_reads(
     tap.send_signal(signal.SIGINT)
     shown, _ = tap.communicate(timeout=20)
     assert tap.returncode == 0
-    assert main(["txn", "trace", "tap-9", "--record", str(record), "--json"]) == 0
+    words = ["txn", "trace", "tap-9", "--record", str(record), "--json"]
+    assert main([*words, "--bootstrap", "127.0.0.1:1", "--timeout", "1"]) == 0
     told = json.loads(capsys.readouterr().out)
+    assert {each["kind"] for each in told} == {"rpc"}
+    kept = {path for line in record.read_text().splitlines() for path in paths(json.loads(line))}
+    assert kept == golden()["tap --record"]
+    deadline = time.monotonic() + 20
+    while True:  # with the cluster the states and markers stand between the requests; Kafka writes them after its answer
+        assert main([*words, "--bootstrap", str(upstream)]) == 0
+        merged = json.loads(capsys.readouterr().out)
+        if "CompleteCommit" in {each["name"] for each in merged} or time.monotonic() > deadline:
+            break
+    assert [each for each in merged if each["kind"] == "rpc"] == told
+    names = [each["name"] for each in merged]
+    assert [each for each in names if each in ("Ongoing", "PrepareCommit", "COMMIT", "CompleteCommit")] == [
+        "Ongoing",
+        "PrepareCommit",
+        "COMMIT",
+        "CompleteCommit",
+    ]
+    assert names.index("EndTxn") < names.index("PrepareCommit")
     assert [each["name"] for each in told][:1] == ["InitProducerId"]
     (end,) = [each for each in told if each["name"] == "EndTxn"]
     assert (end["error"], end["client_id"]) == ("NONE", "till-9")

@@ -8,9 +8,13 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+import oncelog
+from oncelog.cli import txn
+from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
-from oncelog.inspect import ask
+from oncelog.inspect import abort, ask, views
 from oncelog.model import TopicPartition as Place
+from tests.inspect.golden import golden, paths
 from tests.inspect.stage import Stage, hang
 
 ROW_KEYS = {
@@ -31,12 +35,15 @@ PIN_KEYS = {
     "high_watermark",
     "hidden_offsets",
     "hidden_records",
+    "since_ms",
     "pinned_ms",
     "transactional_id",
     "producer_id",
     "producer_epoch",
     "state",
     "start_offset",
+    "bytes",
+    "partitions",
     "kind",
     "time_left_ms",
     "open_behind",
@@ -209,6 +216,100 @@ def test_a_hanging_transaction_is_told_from_a_long_one_and_freed(stage: Stage) -
     wait_until_free(stage, "hung")
 
 
+def test_a_hanging_transaction_is_held_since_its_first_batch(stage: Stage) -> None:
+    """Its producer goes on writing: what it wrote last tells nothing of how long readers wait."""
+    stage.run("topics", "new", "since", "--partitions", "1")
+    first_ms = time.time_ns() // 1_000_000 - 3_600_000
+    hang(stage.bootstrap, "since", at_ms=(first_ms, first_ms + 3_599_000))
+    (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "since"]
+    assert (pin["since_ms"], pin["partitions"]) == (first_ms, None)
+    assert 3_600_000 <= pin["pinned_ms"] < 3_660_000
+    assert pin["bytes"] > 100
+    said = stage.run("txn", "stuck")
+    shown = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(first_ms // 1000))
+    assert f"since-0 since {shown}: " in said.err
+    assert "01:00:0" in next(line for line in said.out.splitlines() if line.startswith("since-0"))
+    with Cluster(stage.bootstrap) as cluster:  # too much behind it to be read: then its first batch alone is
+        (far,) = [
+            each
+            for each in views.pins(cluster, ask.SideDoor(cluster), now_ms=first_ms, counted_offsets=1)
+            if each.topic == "since"
+        ]
+    assert (far.since_ms, far.hidden_records, far.bytes) == (first_ms, None, None)
+    assert stage.run(*pin["frees"].split()[1:], "--yes").code == 0
+    wait_until_free(stage, "since")
+
+
+def test_a_partition_is_held_since_it_was_written_and_not_since_the_transaction_began(stage: Stage) -> None:
+    stage.run("topics", "new", "early", "--partitions", "1")
+    stage.run("topics", "new", "later", "--partitions", "1")
+    with stage.producer("early-1") as producer:
+        producer.produce(
+            "early", b"x" * 500, timestamp=1_000
+        )  # a clock that is wrong: the coordinator's counts
+        producer.flush(10)
+        time.sleep(1.1)
+        producer.produce("later", b"x" * 500)
+        producer.produce("later", b"y" * 500)
+        producer.flush(10)
+        found = {each["topic"]: each for each in stage.json("txn", "stuck")}
+        said = stage.run("txn", "stuck").err
+        shown = stage.json("txn", "show", "early-1")
+        text = stage.run("txn", "show", "early-1").out
+        producer.abort_transaction(20)
+    began_ms = next(each["at_ms"] for each in shown["transitions"] if each["state"] == "Ongoing")
+    assert abs(found["early"]["since_ms"] - began_ms) < 1_000
+    assert found["later"]["since_ms"] >= found["early"]["since_ms"] + 1_000
+    assert (found["early"]["partitions"], found["later"]["partitions"]) == (2, 2)
+    assert 1_000 < found["later"]["bytes"] < 2_000
+    assert re.search(
+        r"later-0 since \d{4}-\d\d-\d\dT[\d:]{8}Z: .*, 2 partitions, 1\.\d kB in this one; it is", said
+    )
+    assert re.search(
+        r"it is aborted by its timeout in \d+ s, at \d{4}-\d\d-\d\dT[\d:]{8}Z; to do it now", said
+    )
+    written = {each["topic"]: (each["records"], each["bytes"]) for each in shown["partitions"]}
+    assert written["later"] == (2, found["later"]["bytes"])
+    assert written["early"] == (1, found["early"]["bytes"])
+    assert re.search(r"under way for\t\d+ s, since \d{4}-\d\d-\d\dT[\d:]{8}Z\n", text)
+    wait_until_free(stage, "later")
+
+
+def test_show_knows_the_epoch_before(stage: Stage) -> None:
+    with stage.producer("again-1"):
+        first = stage.json("txn", "show", "again-1")
+        assert first["last_epoch"] is None
+    with stage.producer("again-1"):
+        second = stage.json("txn", "show", "again-1")
+        assert (second["last_epoch"], second["producer_epoch"]) == (
+            first["producer_epoch"],
+            first["producer_epoch"] + 1,
+        )
+
+
+def test_a_group_that_got_nothing_yet_waits_too(stage: Stage) -> None:
+    """Held from its first record on, it has committed no offset: its members' assignment tells."""
+    stage.run("topics", "new", "fresh", "--partitions", "2")
+    reader = Consumer(
+        {"bootstrap.servers": stage.bootstrap, "group.id": "newcomer", "auto.offset.reset": "earliest"}
+    )
+    reader.subscribe(["fresh"])
+    with stage.producer("fresh-1") as producer:
+        producer.produce("fresh", b"x", partition=1)
+        producer.flush(10)
+        deadline = time.monotonic() + 30
+        while not reader.assignment():
+            reader.poll(0.2)
+            assert time.monotonic() < deadline, "the group did not settle"
+        (pin,) = [each for each in stage.json("txn", "stuck") if each["topic"] == "fresh"]
+        assert (pin["partition"], pin["groups"]) == (1, ["newcomer"])
+        row = stage.run("txn", "stuck").out.splitlines()[1].split("\t")
+        assert row[-1] == "newcomer"
+        producer.abort_transaction(20)
+    reader.close()
+    wait_until_free(stage, "fresh")
+
+
 def test_a_partition_hangs_though_its_producer_has_a_transaction_elsewhere(stage: Stage) -> None:
     """Its coordinator will end that one and write no marker here: to abort the id would free nothing."""
     for topic in ("hung-here", "open-there"):
@@ -247,6 +348,9 @@ def test_internal_topics_are_held_too(stage: Stage) -> None:
     """Offsets in an open transaction hold the partition of their group."""
     stage.run("topics", "new", "sources", "--partitions", "1")
     reader = Consumer({"bootstrap.servers": stage.bootstrap, "group.id": "inside-group", "log_level": 0})
+    with Cluster(stage.bootstrap) as cluster:
+        for group in ("inside-group", "beside-group", "inside-group-2", "inside-group-3"):
+            Admin(cluster).commit_offsets(group, {Place("sources", 0): 0})
     with stage.producer("inside-1", client_id="till-3") as producer:
         producer.send_offsets_to_transaction(
             [TopicPartition("sources", 0, 0)], reader.consumer_group_metadata(), 20
@@ -255,6 +359,7 @@ def test_internal_topics_are_held_too(stage: Stage) -> None:
         assert pin["topic"] == "__consumer_offsets"
         assert (pin["transactional_id"], pin["kind"], pin["hidden_records"]) == ("inside-1", "long", 1)
         assert (pin["client_id"] == "till-3") is stage.is_oncelog
+        assert pin["groups"] == ["inside-group"]  # a member of it that starts is told to ask again
         producer.abort_transaction(20)
     reader.close()
     wait_until_free(stage, "__consumer_offsets")
@@ -309,6 +414,116 @@ def test_abort_of_nothing_is_refused(stage: Stage) -> None:
         producer.commit_transaction(20)
         said = stage.run("txn", "abort", "ended-1", "--yes")
     assert (said.code, "wanted state Ongoing" in said.err) == (1, True), said.err
+
+
+def test_abort_without_a_yes_says_so_in_json(stage: Stage) -> None:
+    stage.run("topics", "new", "asked-out")
+    with stage.producer("asked-1") as producer:
+        producer.produce("asked-out", b"x")
+        producer.flush(10)
+        said = stage.run("txn", "abort", "asked-1", "--json")
+        assert (said.code, said.json) == (
+            1,
+            {"aborted": False, "reason": "nothing was done; --yes aborts without asking"},
+        )
+        done = stage.run("txn", "abort", "asked-1", "--json", "--yes")
+        assert (done.code, done.json["aborted"], done.json["transactional_id"]) == (0, True, "asked-1")
+    assert paths(done.json) == golden()["txn abort"]
+    assert paths(said.json) == golden()["txn abort, not done"]
+
+
+def test_abort_ends_what_was_shown_and_not_what_came_after_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the operator reads the question, the owner ends that transaction and begins the next one."""
+    stage.run("topics", "new", "swapped-out")
+    with stage.producer("swapped-1") as producer:
+        producer.produce("swapped-out", b"x")
+        producer.flush(10)
+
+        def slow_yes() -> bool:
+            producer.commit_transaction(20)
+            producer.begin_transaction()
+            producer.produce("swapped-out", b"y")
+            producer.flush(10)
+            return True
+
+        monkeypatch.setattr(txn, "_confirmed", slow_yes)
+        said = stage.run("txn", "abort", "swapped-1", "--json")
+        assert (said.code, said.json["aborted"]) == (1, False)
+        assert "found another one" in said.json["reason"]
+        producer.commit_transaction(20)  # nobody touched it
+
+
+def test_abort_does_not_undo_a_commit_that_was_faster(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.run("topics", "new", "faster-out")
+    with stage.producer("faster-1") as producer:
+        producer.produce("faster-out", b"x")
+        producer.flush(10)
+
+        def slow_yes() -> bool:
+            producer.commit_transaction(20)
+            return True
+
+        monkeypatch.setattr(txn, "_confirmed", slow_yes)
+        said = stage.run("txn", "abort", "faster-1", "--json")
+        assert (said.code, said.json["aborted"]) == (1, False)
+        assert "the transaction ended before it was aborted" in said.json["reason"]
+        producer.begin_transaction()
+        producer.produce("faster-out", b"y")
+        producer.commit_transaction(20)  # and it is not fenced
+
+
+def test_a_plan_is_carried_out_only_while_it_is_true(stage: Stage) -> None:
+    """By both kinds of plan, and by what a form remembers of them."""
+    stage.run("topics", "new", "planned", "--partitions", "1")
+    hang(stage.bootstrap, "planned")
+    with Cluster(stage.bootstrap) as cluster:
+        plan = abort.plan_by_offset(cluster, Place("planned", 0), 0)
+        assert plan.shown.start == 0
+        assert abort.plan_by_offset(cluster, Place("planned", 0), 0, plan.shown) == plan
+        other = replace(plan.shown, producer_epoch=plan.producer_epoch + 1)
+        with pytest.raises(abort.ChangedSince, match="found another one"):
+            abort.plan_by_offset(cluster, Place("planned", 0), 0, other)
+        abort.carry_out(cluster, plan)
+        wait_until_free(stage, "planned")
+        with pytest.raises(abort.NothingToAbort):
+            abort.carry_out(cluster, plan)
+        with stage.producer("planned-1") as producer:
+            producer.produce("planned", b"x", partition=0)
+            producer.flush(10)
+            plan = abort.plan_by_id(cluster, "planned-1")
+            assert abort.plan_by_id(cluster, "planned-1", plan.shown).shown == plan.shown
+            with pytest.raises(abort.ChangedSince, match="found another one"):
+                abort.plan_by_id(cluster, "planned-1", replace(plan.shown, start=plan.start_ms - 1))
+            producer.commit_transaction(20)
+
+
+def test_the_broker_compares_the_identity_when_our_last_look_is_of_before(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A successor begins between the last look and the request (decision 0010; Apache Kafka would abort it)."""
+    real = ask.describe_transaction
+    with oncelog.Broker() as broker, Cluster(broker.bootstrap) as cluster:
+        broker.topic("looked-out")
+        stage = Stage("oncelog", broker.bootstrap, capsys)
+        with stage.producer("looked-1") as producer:
+            producer.produce("looked-out", b"x")
+            producer.flush(10)
+            plan = abort.plan_by_id(cluster, "looked-1")
+            before = [real(cluster, "looked-1")]
+            with stage.producer("looked-1") as successor:
+                successor.produce("looked-out", b"y")
+                successor.flush(10)
+
+                def late(cluster: Cluster, name: str) -> ask.Described | None:
+                    return before.pop() if before else real(cluster, name)
+
+                monkeypatch.setattr(ask, "describe_transaction", late)
+                with pytest.raises(abort.ChangedSince, match="found another one"):
+                    abort.carry_out(cluster, plan)
+                assert before == []
+                successor.commit_transaction(20)
 
 
 @pytest.mark.parametrize(

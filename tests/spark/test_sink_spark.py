@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.easy import read_all
 from oncelog.client.partitioner import partition_of_key
+from oncelog.inspect.spark_queries import queries
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -125,6 +126,13 @@ def test_topic_to_topic_one_transaction_per_micro_batch(world: World, door: str)
     world.put(300, 310)
     world.run(run(world.placed(world.read(100))))
     world.shows(310)
+    with Cluster(world.bootstrap) as cluster:  # what the inspector's Spark screen shows of it
+        (seen,) = [each for each in queries(cluster) if each.transactional_id == world.output]
+    assert seen.query == marker.query_id
+    assert (seen.micro_batch, seen.state, seen.aborted) == (3, "CompleteCommit", 0)
+    assert seen.offsets == ((world.source, 0, 155), (world.source, 1, 155))
+    assert [(each.micro_batch, each.outcome) for each in seen.recent] == [(n, "commit") for n in range(4)]
+    assert [each.offsets[0][2] for each in seen.recent] == [50, 100, 150, 155]
 
 
 def test_a_commit_log_that_was_not_written_is_a_replay_and_no_duplicate(world: World) -> None:

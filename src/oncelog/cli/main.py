@@ -87,6 +87,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ui-token", metavar="TOKEN", help="needed if --ui is no loopback address; default: made up"
     )
+    _ui_host(parser)
     parser.set_defaults(run="oncelog.cli.serve:serve")
 
 
@@ -293,11 +294,22 @@ def _ui(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token", metavar="TOKEN", help="needed for addresses that are not loopback; default: made up"
     )
+    _ui_host(parser)
     parser.add_argument(
         "--record", metavar="FILE", help="what `oncelog tap --record` writes: gives lanes on any Kafka"
     )
     parser.add_argument(
         "--results", metavar="DIR|FILE", help="what `oncelog bench eos --out` wrote: the Cost screen"
+    )
+
+
+def _ui_host(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ui-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name that the page is called by, for example https://inspector.example.org of a proxy; may be repeated; needs a token",
     )
 
 

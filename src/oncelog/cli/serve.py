@@ -79,4 +79,4 @@ def _ready(host: str, port: int) -> None:
 def _page(options: argparse.Namespace) -> "BesidePage":
     from oncelog.cli.ui import BesidePage
 
-    return BesidePage(_address("--ui", options.ui), options.ui_token, _ready)
+    return BesidePage(_address("--ui", options.ui), options.ui_token, options.ui_host, _ready)

@@ -23,7 +23,10 @@ def tap(options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as files:
         record: TextIO | None = None
         if options.record is not None:
-            record = files.enter_context(Path(options.record).open("a", encoding="utf-8"))
+            try:
+                record = files.enter_context(Path(options.record).open("a", encoding="utf-8"))
+            except OSError as fault:
+                raise UsageFault(f"--record: {options.record}: {fault.strerror}") from None
 
         def note(event: Event) -> None:
             if record is not None:

@@ -11,8 +11,9 @@ from typing import Any, Final
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import age, now_ms, watched
-from oncelog.client.faults import RefusedByBroker
+from oncelog.cli.watch import age, amount, iso, now_ms, watched
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.errors import ErrorCode
 from oncelog.inspect import abort as aborting
 from oncelog.inspect import replay as replaying
@@ -69,6 +70,7 @@ def show(options: argparse.Namespace) -> int:
         with connect(options) as cluster:
             found = views.transaction(cluster, SideDoor(cluster), options.transactional_id, now_ms=now_ms())
             past = tracing.past_of(cluster, options.transactional_id)
+            at_ms = now_ms()
         last = replaying.transitions(past)[-SHOWN_TRANSITIONS:]
         if found is None:
             printer.note(
@@ -77,14 +79,17 @@ def show(options: argparse.Namespace) -> int:
             if options.json:
                 printer.value(None)
             return Exit.BAD
+        last_epoch = replaying.epoch_before(past, found.producer_id, found.producer_epoch)
         if options.json:
-            printer.value({**asdict(found), "transitions": [asdict(each) for each in last]})
+            more = {"last_epoch": last_epoch, "transitions": [asdict(each) for each in last]}
+            printer.value({**asdict(found), **more})
             return Exit.FINE
         facts = {
             "transactional id": found.transactional_id,
             "state": found.state,
             "producer id / epoch": f"{found.producer_id} / {found.producer_epoch}",
-            "under way for": age(found.age_ms),
+            "last epoch": "-" if last_epoch is None else last_epoch,
+            "under way for": _since(found.age_ms, at_ms),
             "timeout": age(found.timeout_ms),
             "times out in": age(found.time_left_ms),
             "coordinator": found.coordinator,
@@ -94,17 +99,27 @@ def show(options: argparse.Namespace) -> int:
         printer.rows([{"what": name, "value": value} for name, value in facts.items()], ["what", "value"])
         if found.partitions:
             printer.line("")
-            columns = "topic partition start_offset last_stable_offset high_watermark pins".split()
+            columns = (
+                "topic partition start_offset records bytes last_stable_offset high_watermark pins".split()
+            )
             printer.rows([asdict(each) for each in found.partitions], columns)
         if last:
             printer.line("")
-            rows = [{**asdict(each), "when": f"{age(max(now_ms() - each.at_ms, 0))} ago"} for each in last]
+            rows = [
+                {**asdict(each), "when": f"{age(max(at_ms - each.at_ms, 0))} ago", "at": iso(each.at_ms)}
+                for each in last
+            ]
             if not found.from_oncelog:
                 rows = [{**each, "cause": NEEDS_ONCELOG} for each in rows]
-            printer.rows(rows, "when state producer_epoch cause offset".split())
+            printer.rows(rows, "when at state producer_epoch cause offset".split())
         return Exit.FINE
 
     return watched(options, printer, once)
+
+
+def _since(age_ms: int | None, now: int) -> str:
+    """How long, and since when."""
+    return "-" if age_ms is None else f"{age(age_ms)}, since {iso(now - age_ms)}"
 
 
 def _bump(found: views.TransactionView) -> str:
@@ -132,7 +147,8 @@ def stuck(options: argparse.Namespace) -> int:
 
     def once() -> int:
         with connect(options) as cluster:
-            found = views.pins(cluster, SideDoor(cluster), now_ms=now_ms())
+            at_ms = now_ms()
+            found = views.pins(cluster, SideDoor(cluster), now_ms=at_ms)
         if options.json:
             printer.value([asdict(each) for each in found])
             return Exit.BAD if found else Exit.FINE
@@ -142,7 +158,7 @@ def stuck(options: argparse.Namespace) -> int:
         columns = "partition lso hw hidden pinned owner state kind timeout_in blocks".split()
         printer.rows([_stuck_row(each) for each in found], columns)
         for each in found:
-            printer.note(_story(each))
+            printer.note(_story(each, at_ms))
         return Exit.BAD
 
     return watched(options, printer, once)
@@ -164,8 +180,10 @@ def _stuck_row(pin: views.Pin) -> dict[str, Any]:
     }
 
 
-def _story(pin: views.Pin) -> str:
+def _story(pin: views.Pin, at_ms: int) -> str:
     where = f"{pin.topic}-{pin.partition}"
+    if pin.since_ms is not None:
+        where += f" since {iso(pin.since_ms)}"
     if pin.kind == "ending":
         return f"{where}: decided, {pin.frees}"
     if not pin.from_oncelog:
@@ -176,12 +194,16 @@ def _story(pin: views.Pin) -> str:
         who = f"opened by {pin.client_id} at {pin.address}"
         if pin.last_request is not None:
             who += f", last request {last_request(pin.last_request, pin.from_oncelog)}"
+    if pin.partitions is not None:
+        who += f", {pin.partitions} partition{'' if pin.partitions == 1 else 's'}"
+    if pin.bytes is not None:
+        who += f", {amount(pin.bytes)} in this one"
     if pin.kind == "hanging":
         fate = "no coordinator will end it"
     elif pin.time_left_ms is None:
         fate = "it never times out"
     else:
-        fate = f"it is aborted by its timeout in {age(pin.time_left_ms)}"
+        fate = f"it is aborted by its timeout in {age(pin.time_left_ms)}, at {iso(at_ms + pin.time_left_ms)}"
     return f"{where}: {who}; {fate}; to do it now: {pin.frees}"
 
 
@@ -194,7 +216,7 @@ def trace(options: argparse.Namespace) -> int:
     if options.record is not None:
         if options.follow:
             raise UsageFault("--follow asks the broker: of a tap's record, follow what `oncelog tap` prints")
-        return _traced(options, printer, _recorded(options))
+        return _traced(options, printer, _recorded(options, printer))
     with connect(options) as cluster:
         door = SideDoor(cluster)
         if not options.follow:
@@ -236,7 +258,8 @@ def _followed(
         time.sleep(FOLLOW_S)
 
 
-def _recorded(options: argparse.Namespace) -> Timeline:
+def _recorded(options: argparse.Namespace, printer: Printer) -> Timeline:
+    """What the tap saw, with the states and markers that the cluster's logs hold; alone if no cluster answers."""
     path = Path(options.record)
     try:
         with path.open(encoding="utf-8") as lines:
@@ -245,7 +268,18 @@ def _recorded(options: argparse.Namespace) -> Timeline:
         raise UsageFault(f"--record: {path}: {fault.strerror}") from None
     except ValueError as fault:
         raise UsageFault(f"--record: {path}: {fault}") from None
-    return timeline(options.transactional_id, events, last=options.last)
+    alone = timeline(options.transactional_id, events, last=options.last)
+    if not alone.events:
+        return alone
+    try:
+        with connect(options) as cluster:
+            door = SideDoor(cluster)
+            return tracing.tell(
+                cluster, door, options.transactional_id, last=options.last, record=path
+            ).timeline
+    except ClientFault as fault:
+        printer.note(f"oncelog: the requests alone, without states and markers: {fault}")
+        return alone
 
 
 def _traced(options: argparse.Namespace, printer: Printer, found: Timeline) -> int:
@@ -263,41 +297,42 @@ def _print_timeline(printer: Printer, found: Timeline) -> None:
 
 
 def abort(options: argparse.Namespace) -> int:
+    """Exit code 1 if nothing was aborted; the JSON says why."""
     printer = Printer.of(options)
     with connect(options) as cluster:
         try:
-            if options.transactional_id is not None and options.partition is None:
-                plan = aborting.plan_by_id(cluster, options.transactional_id)
-            elif options.transactional_id is None and options.partition is not None:
-                if options.start_offset is None:
-                    raise UsageFault("--partition needs --start-offset, as `oncelog txn stuck` prints them")
-                plan = aborting.plan_by_offset(
-                    cluster, partition_named(options.partition), options.start_offset
+            plan = _plan(cluster, options)
+            for each in plan.hidden:
+                printer.note(
+                    f"{each.topic}-{each.partition}: records of producer {plan.producer_id} from {each.start_offset} "
+                    f"on, at most {each.end_offset - each.start_offset}, become invisible for ever"
                 )
-            else:
-                raise UsageFault("wanted either a transactional id or --partition with --start-offset")
+            if not plan.hidden:
+                printer.note("nothing is written in this transaction: nothing becomes invisible")
+            if not options.yes and not _confirmed():
+                raise aborting.NothingToAbort("nothing was done; --yes aborts without asking")
+            aborting.carry_out(cluster, plan)
         except aborting.NothingToAbort as fault:
             printer.note(f"oncelog: {fault}")
             if options.json:
                 printer.value({"aborted": False, "reason": str(fault)})
             return Exit.BAD
-        for each in plan.hidden:
-            printer.note(
-                f"{each.topic}-{each.partition}: records of producer {plan.producer_id} from {each.start_offset} "
-                f"on, at most {each.end_offset - each.start_offset}, become invisible for ever"
-            )
-        if not plan.hidden:
-            printer.note("nothing is written in this transaction: nothing becomes invisible")
-        if not options.yes and not _confirmed():
-            printer.note("oncelog: nothing was done; --yes aborts without asking")
-            return Exit.BAD
-        aborting.carry_out(cluster, plan)
     done = {"aborted": True, **asdict(plan)}
     if options.json:
         printer.value(done)
     else:
         printer.rows([done], ["transactional_id", "producer_id", "producer_epoch", "aborted"])
     return Exit.FINE
+
+
+def _plan(cluster: Cluster, options: argparse.Namespace) -> aborting.Plan:
+    if options.transactional_id is not None and options.partition is None:
+        return aborting.plan_by_id(cluster, options.transactional_id)
+    if options.transactional_id is not None or options.partition is None:
+        raise UsageFault("wanted either a transactional id or --partition with --start-offset")
+    if options.start_offset is None:
+        raise UsageFault("--partition needs --start-offset, as `oncelog txn stuck` prints them")
+    return aborting.plan_by_offset(cluster, partition_named(options.partition), options.start_offset)
 
 
 def _confirmed() -> bool:

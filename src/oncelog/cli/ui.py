@@ -1,7 +1,7 @@
 """`oncelog ui`: the inspector's page for any Kafka; and the page beside a broker, for `oncelog serve --ui`."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
 from oncelog.client.address import Address, parse_bootstrap
 from oncelog.client.cluster import Cluster
+from oncelog.errors import BadConfig
 from oncelog.inspect.inspector import Inspector
 
 ROOT_RESULTS = Path("bench/results")  # of a checkout
@@ -21,6 +22,7 @@ def ui(options: argparse.Namespace) -> int:
     server = _server(
         listen,
         options.token,
+        options.ui_host,
         Inspector(lambda: connect(options), record=None if options.record is None else Path(options.record)),
         bootstrap=options.bootstrap,
         results=None if options.results is None else Path(options.results),
@@ -32,10 +34,14 @@ def ui(options: argparse.Namespace) -> int:
 class BesidePage:
     """The page in the broker's process, on a thread of its own; it speaks to the broker over the wire like any client."""
 
-    def __init__(self, listen: Address, token: str | None, ready: Callable[[str, int], None]) -> None:
+    def __init__(
+        self, listen: Address, token: str | None, names: Sequence[str], ready: Callable[[str, int], None]
+    ) -> None:
         self._ready = ready
         self._bootstrap = ""
-        self._server = _server(listen, token, Inspector(self._connect), bootstrap="this broker", results=None)
+        self._server = _server(
+            listen, token, names, Inspector(self._connect), bootstrap="this broker", results=None
+        )
 
     def _connect(self) -> Cluster:
         return Cluster(self._bootstrap, client_id="oncelog-ui", timeout_ms=10_000)
@@ -51,7 +57,13 @@ class BesidePage:
 
 
 def _server(
-    listen: Address, token: str | None, inspector: Inspector, *, bootstrap: str, results: Path | None
+    listen: Address,
+    token: str | None,
+    names: Sequence[str],
+    inspector: Inspector,
+    *,
+    bootstrap: str,
+    results: Path | None,
 ) -> Any:
     """The page's server, its socket open already: the printed line names the port."""
     try:
@@ -64,7 +76,10 @@ def _server(
 
     if results is None:
         results = ROOT_RESULTS if ROOT_RESULTS.is_dir() else MEASURED
-    door = open_door(listen.host, listen.port, token)
+    try:
+        door = open_door(listen.host, listen.port, token, names)
+    except BadConfig as fault:
+        raise UsageFault(str(fault)) from None
     page = Page(inspector, door.access, bootstrap=bootstrap, results=results, stories=STORIES, measure=quick)
     printer = Printer(as_json=False)
     printer.line(f"oncelog page on {door.url} token {door.access.token}")

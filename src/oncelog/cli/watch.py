@@ -5,16 +5,27 @@ import time
 from collections.abc import Callable
 
 from oncelog.cli.output import Printer
+from oncelog.client.faults import RETRIABLE, RefusedByBroker, TimedOut, Unreachable
 
 
 def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], int]) -> int:
-    """Once, or again and again with --watch until an interrupt."""
+    """Once, or again and again with --watch until an interrupt.
+
+    Who watches has seen the cluster answer: from then on one that is away, or a coordinator that moves, is waited for.
+    """
     if options.watch is None:
         return once()
+    seen = False
     while True:
         if printer.is_table:
             printer.line("\x1b[2J\x1b[H")
-        once()
+        try:
+            once()
+            seen = True
+        except (Unreachable, TimedOut, RefusedByBroker) as fault:
+            if not seen or (isinstance(fault, RefusedByBroker) and fault.error not in RETRIABLE):
+                raise
+            printer.note(f"oncelog: {fault}")
         printer.flush()
         time.sleep(options.watch)
 
@@ -32,6 +43,21 @@ def age(ms: int | None) -> str:
         return f"{seconds} s"
     hours, rest = divmod(seconds, 3600)
     return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+
+
+def iso(ms: int) -> str:
+    """A time, in UTC to the second, as ISO 8601 has it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
+
+
+def amount(count: int) -> str:
+    """A number of bytes as people say it."""
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def now_ms() -> int:

@@ -22,9 +22,16 @@ from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
 )
 from oncelog.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from oncelog.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
 from oncelog.protocol.primitives import Message
 from oncelog.txn.state import is_admin
 
+OFFSET_FETCH: Final = 9
+GROUPS_OF_OFFSETS: Final = 8  # the first version that names groups in a list
 LIST_TRANSACTIONS: Final = 66
 DESCRIBE_AT_ONCE: Final = 500  # transactional ids in one DescribeTransactions
 NEW_INSTANCE: Final = "new instance"
@@ -74,6 +81,13 @@ class Cause:
     at_ms: int
     client_id: str | None
     address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bumped(Cause):
+    """A bump as the state log keeps it: with the producer id that has the epoch."""
+
+    producer_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +213,31 @@ def ends_of(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[Topi
         for each in wanted
         if each in starts and each in stable and each in high
     }
+
+
+def has_unstable_offsets(cluster: Cluster, group: str) -> bool:
+    """Whether offsets of the group are in an open transaction: who asks for stable ones (KIP-447) is told to ask again."""
+    request = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(group_id=group, topics=None)], require_stable=True
+    )
+
+    def ask(whom: Connection) -> bool:
+        version = whom.version_of(OFFSET_FETCH)
+        if version < GROUPS_OF_OFFSETS:
+            raise UnsupportedByBroker(
+                f"OffsetFetch of groups needs version {GROUPS_OF_OFFSETS}, {whom} offers {version}"
+            )
+        (found,) = whom.send(request, OffsetFetchResponse, version).groups
+        if found.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT:
+            return True
+        demand(found.error_code, f"OffsetFetch of {group!r}", str(whom))
+        return any(
+            each.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+            for topic in found.topics
+            for each in topic.partitions
+        )
+
+    return cluster.with_coordinator(group, ask)
 
 
 def cause_named(cause: str, client_id: str | None) -> str:

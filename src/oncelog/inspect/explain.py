@@ -12,13 +12,14 @@ from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
 from oncelog.errors import ErrorCode
 from oncelog.inspect import ask, trace
-from oncelog.inspect.ask import Cause, Described, SideDoor
+from oncelog.inspect.ask import Bumped, Described, SideDoor
 from oncelog.inspect.events import Event
 
 POSSIBLE: Final = "possible"
 CONFIRMED: Final = "confirmed"
 EXCLUDED: Final = "excluded"
 MAX_TIMEOUT: Final = "transaction.max.timeout.ms"
+BUMPS_SAID: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ def explain(
         Meaning(error.name.replace("_", " ").lower(), "no error of transactions: see Kafka's manual", ()),
     )
     found: Described | None = None
-    bump: Cause | None = None
+    fenced: Fenced | None = None
     refused: Refused | None = None
     from_oncelog: bool | None = None
     timeout_limit: int | None = None
@@ -216,17 +217,17 @@ def explain(
         timeout_limit = _max_timeout(cluster)
         if transactional_id is not None:
             found = ask.describe_transaction(cluster, transactional_id)
-            bump = (door.causes([transactional_id]) or {}).get(transactional_id)
             refused = _refused(cluster, door, transactional_id, error.name)
+            if from_oncelog:
+                fenced = fenced_by(trace.past_of(cluster, transactional_id).bumps, refused)
     causes = tuple(
         _weigh(
             each,
             found,
-            bump,
+            fenced,
             refused,
             transactional_id,
             cluster is not None,
-            from_oncelog,
             timeout_limit,
             now_ms,
         )
@@ -247,11 +248,10 @@ def explain(
 def _weigh(
     reason: Reason,
     found: Described | None,
-    bump: Cause | None,
+    fenced: "Fenced | None",
     refused: "Refused | None",
     transactional_id: str | None,
     asked: bool,
-    from_oncelog: bool | None,
     timeout_limit: int | None,
     now_ms: int,
 ) -> Weighed:
@@ -275,28 +275,86 @@ def _weigh(
         verdict = CONFIRMED if ending else POSSIBLE
         evidence = f"its state is {found.state} now"
     elif reason in (NEW_INSTANCE, TIMED_OUT, ADMIN):
-        verdict, evidence = _by_bump(reason, bump, refused, from_oncelog, now_ms)
+        verdict, evidence = _by_bump(reason, fenced, refused, now_ms)
     elif refused is not None:
-        verdict, evidence = _by_request(reason, found, bump, refused, now_ms)
+        verdict, evidence = _by_request(reason, found, fenced, refused, now_ms)
     else:
         evidence = f"its state is {found.state}, its producer {found.producer}"
     return Weighed(reason.name, verdict, reason.text, evidence, reason.do)
 
 
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The bumps of an id that the state log still holds, oldest first, by what they did to the epoch of the refused request."""
+
+    bumps: tuple[Bumped, ...]
+    above: tuple[
+        Bumped, ...
+    ]  # those that left the request's epoch behind; without a request all that can have fenced anybody
+    is_whole: bool  # no earlier one of `above` can have been compacted away
+
+    @property
+    def first(self) -> Bumped | None:
+        return self.above[0] if self.above else None
+
+
+def fenced_by(bumps: Sequence[Bumped], refused: "Refused | None") -> Fenced:
+    """Whoever holds an epoch was fenced by the first bump above it; later ones fenced others.
+
+    Compaction keeps the last bump of what it compacts and all behind that: with one from before the request's epoch none is missing.
+    """
+    epoch = None if refused is None else refused.epoch
+    if refused is None or epoch is None or epoch < 0:
+        is_whole = bool(bumps) and bumps[0].producer_epoch == 0
+        return Fenced(tuple(bumps), tuple(bumps[1:] if is_whole else bumps), is_whole)
+    producer_id = refused.event.producer_id
+    before = [
+        at
+        for at, each in enumerate(bumps)
+        if producer_id in (None, each.producer_id) and each.producer_epoch <= epoch
+    ]
+    return Fenced(tuple(bumps), tuple(bumps[before[-1] + 1 :] if before else bumps), bool(before))
+
+
 def _by_bump(
-    reason: Reason, bump: Cause | None, refused: "Refused | None", from_oncelog: bool | None, now_ms: int
+    reason: Reason, fenced: Fenced | None, refused: "Refused | None", now_ms: int
 ) -> tuple[str, str]:
     """Only oncelog keeps why an epoch was bumped; without it every cause stays possible."""
-    if not from_oncelog:
+    if fenced is None:
         return POSSIBLE, "not kept by this broker (needs oncelog broker)"
-    if bump is None:
+    if not fenced.bumps:
         return POSSIBLE, "the epoch was not bumped since the broker keeps count"
-    ago = _ago(now_ms - bump.at_ms)
+    first = fenced.first
+    if first is None:
+        last = _bump_said(fenced, fenced.bumps[-1], now_ms)
+        if refused is None:
+            return POSSIBLE, f"{last}, which is its first"
+        return EXCLUDED, f"{last}; {refused.said(now_ms)} is not from before that"
+    mine = [each for each in fenced.above if each.cause == reason.name]
+    evidence = _bump_said(fenced, mine[-1] if mine and refused is None else first, now_ms)
+    if not fenced.is_whole:
+        return POSSIBLE, f"{evidence}; what was before that is compacted away"
+    if refused is None:
+        if not mine:
+            return EXCLUDED, evidence
+        is_only = len(mine) == len(fenced.above)
+        return (
+            (CONFIRMED, evidence)
+            if is_only
+            else (POSSIBLE, f"{evidence}; it was bumped for other causes too")
+        )
+    if first.cause == reason.name:
+        return CONFIRMED, "; then ".join(
+            _bump_said(fenced, each, now_ms) for each in fenced.above[:BUMPS_SAID]
+        )
+    later = "" if not mine else f"; only then {_bump_said(fenced, mine[0], now_ms)}"
+    return EXCLUDED, f"{evidence}{later}"
+
+
+def _bump_said(fenced: Fenced, bump: Bumped, now_ms: int) -> str:
     who = f" by {bump.client_id} at {bump.address}" if bump.client_id is not None else ""
-    evidence = f"last bump: {bump.cause}{who}, {ago} ago, to epoch {bump.producer_epoch}"
-    if refused is not None and refused.epoch is not None and refused.epoch >= bump.producer_epoch:
-        return EXCLUDED, f"{evidence}; {refused.said(now_ms)} is not from before that"
-    return (CONFIRMED if bump.cause == reason.name else EXCLUDED), evidence
+    which = "last bump" if bump is fenced.bumps[-1] else "bump"
+    return f"{which}: {bump.cause}{who}, {_ago(now_ms - bump.at_ms)} ago, to epoch {bump.producer_epoch}"
 
 
 def _ago(ms: int) -> str:
@@ -344,14 +402,17 @@ def _refused(cluster: Cluster, door: SideDoor, transactional_id: str, error: str
 
 
 def _by_request(
-    reason: Reason, found: Described, bump: Cause | None, refused: Refused, now_ms: int
+    reason: Reason, found: Described, fenced: Fenced | None, refused: Refused, now_ms: int
 ) -> tuple[str, str]:
     """What the refused request itself tells."""
     said = refused.said(now_ms)
     if reason is OLD_EPOCH and refused.epoch is not None:
-        if bump is not None and refused.epoch < bump.producer_epoch:
-            return EXCLUDED, f"{said}: the bump to {bump.producer_epoch} explains it"
-        if refused.epoch < found.producer.epoch:
+        first = None if fenced is None else fenced.first
+        if fenced is not None and first is not None:
+            verdict = EXCLUDED if fenced.is_whole else POSSIBLE
+            return verdict, f"{said}: the bump to {first.producer_epoch} explains it"
+        is_same = refused.event.producer_id in (None, int(found.producer.id))
+        if is_same and refused.epoch < found.producer.epoch:
             return CONFIRMED, f"{said}, while the id is at {found.producer.epoch} by transactions that ended"
     if reason is WRONG_ORDER and refused.event.name == "EndTxn" and refused.before is not None:
         before = refused.before

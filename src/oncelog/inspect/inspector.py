@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from oncelog.client.admin import Admin, GroupListing
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
-from oncelog.inspect import abort, annotate, ask, explain, replay, strip, trace, views
+from oncelog.inspect import abort, annotate, ask, doctor, explain, groups, replay, strip, trace, views
 from oncelog.inspect.ask import Cause, Ends, SideDoor
 from oncelog.inspect.counted import RATES
 from oncelog.inspect.exposition import exposition
-from oncelog.inspect.lag import COUNTED_EACH_SECOND, lag_records
+from oncelog.inspect.lag import COUNTED_EACH_SECOND
 from oncelog.inspect.metrics import collect
 from oncelog.inspect.spark_queries import SparkQuery, queries
 from oncelog.inspect.timeline import Timeline
-from oncelog.model import Isolation, TopicPartition
+from oncelog.model import TRANSACTION_STATE, Isolation, TopicPartition, coordinator_partition
 from oncelog.record.batch import batches
 
 STRIP_OFFSETS: Final = 2000
@@ -49,6 +48,7 @@ class TransactionPage:
     view: views.TransactionView
     timeline: Timeline
     states: tuple[replay.StateRecord, ...]
+    state_log: TopicPartition | None  # that holds the states; None where no transaction was ever begun
     source: str  # where the timeline comes from
     last: int  # so many transactions are in it
     known: int  # of so many that the log still holds
@@ -76,19 +76,6 @@ class PartitionPage:
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRow:
-    group: str
-    type: str
-    state: str
-    topic: str
-    partition: int
-    committed_offset: int
-    lag_offsets: int
-    lag_records: int | None
-    blocked_by: str | None  # the transactional id that holds the partition, or "hanging"
-
-
 def window(ends: Ends, start: int | None) -> tuple[int, int]:
     """The offsets to be shown, the second not included."""
     if start is not None:
@@ -98,6 +85,11 @@ def window(ends: Ends, start: int | None) -> tuple[int, int]:
     if ends.high_watermark - ends.last_stable_offset <= STRIP_OFFSETS_HELD:
         begin = min(begin, ends.last_stable_offset - STRIP_OFFSETS // 100)
     return max(begin, ends.log_start), ends.high_watermark
+
+
+def _state_log(cluster: Cluster, transactional_id: str) -> TopicPartition:
+    count = len(cluster.topic(TRANSACTION_STATE).partitions)
+    return TopicPartition(TRANSACTION_STATE, coordinator_partition(transactional_id, count))
 
 
 class Inspector:
@@ -196,19 +188,24 @@ class Inspector:
     def transaction(self, transactional_id: str, last: int = 1) -> TransactionPage | None:
         def ask_all(cluster: Cluster, door: SideDoor) -> TransactionPage | None:
             now_ms = self._now_ms()
-            view = views.transaction(cluster, door, transactional_id, now_ms=now_ms)
+            view = views.transaction(
+                cluster, door, transactional_id, now_ms=now_ms, counted_offsets=COUNTED_EACH_SECOND
+            )
             if view is None:
                 return None
             told = trace.tell(
                 cluster, door, transactional_id, last=last, record=self._record, now_us=now_ms * 1000
             )
-            return TransactionPage(view, told.timeline, told.states, told.source, last, told.known)
+            where = _state_log(cluster, transactional_id) if told.states else None
+            return TransactionPage(view, told.timeline, told.states, where, told.source, last, told.known)
 
         return self._ask(ask_all)
 
     def history(self, transactional_id: str) -> HistoryPage | None:
         def ask_all(cluster: Cluster, door: SideDoor) -> HistoryPage | None:
-            view = views.transaction(cluster, door, transactional_id, now_ms=self._now_ms())
+            view = views.transaction(
+                cluster, door, transactional_id, now_ms=self._now_ms(), counted_offsets=0
+            )
             if view is None:
                 return None
             past = trace.past_of(cluster, transactional_id)
@@ -255,49 +252,12 @@ class Inspector:
 
         return self._ask(ask_all)
 
-    def groups(self) -> list[GroupRow]:
-        def ask_all(cluster: Cluster, door: SideDoor) -> list[GroupRow]:
-            admin = Admin(cluster)
-            held = {
-                TopicPartition(each.topic, each.partition): each.transactional_id or "hanging"
-                for each in views.pins(cluster, door, now_ms=self._now_ms(), counted_offsets=0)
-            }
-            found: list[GroupRow] = []
-            for listing in admin.list_groups():
-                found += self._group(cluster, admin, listing, held)
-            return found
+    def groups(self) -> list[groups.GroupView]:
+        def ask_all(cluster: Cluster, door: SideDoor) -> list[groups.GroupView]:
+            held = groups.holders(cluster, door, now_ms=self._now_ms())
+            return groups.everyone(cluster, held, COUNTED_EACH_SECOND)
 
         return self._ask(ask_all)
-
-    def _group(
-        self, cluster: Cluster, admin: Admin, listing: GroupListing, held: Mapping[TopicPartition, str]
-    ) -> list[GroupRow]:
-        rows: list[GroupRow] = []
-        try:
-            offsets = admin.group_offsets(listing.group)
-        except RefusedByBroker:
-            return rows
-        for where, committed in sorted(offsets.items()):
-            try:
-                ends = ask.ends_of(cluster, [where])[where]
-                lag = lag_records(cluster, where, committed.offset, COUNTED_EACH_SECOND)
-            except RefusedByBroker:
-                cluster.forget(where.topic)
-                continue
-            rows.append(
-                GroupRow(
-                    listing.group,
-                    listing.type,
-                    listing.state,
-                    where.topic,
-                    where.partition,
-                    committed.offset,
-                    max(ends.high_watermark - committed.offset, 0),
-                    lag,
-                    held.get(where),
-                )
-            )
-        return rows
 
     def explain(self, error: str, transactional_id: str) -> explain.Explanation | None:
         code = explain.error_named(error)
@@ -307,15 +267,24 @@ class Inspector:
             lambda cluster, _: explain.explain(code, cluster, transactional_id, now_ms=self._now_ms())
         )
 
+    def doctor(self) -> list[doctor.Finding]:
+        return self._ask(lambda cluster, _: doctor.examine(cluster, now_ms=self._now_ms()))
+
     def plan_abort(
-        self, transactional_id: str | None, where: TopicPartition | None, start_offset: int | None
+        self,
+        transactional_id: str | None,
+        where: TopicPartition | None,
+        start_offset: int | None,
+        expected: abort.Shown | None = None,
     ) -> abort.Plan:
+        """`expected`: what the form that asks now had shown (`Plan.shown`); abort.ChangedSince if it is another one by now."""
+
         def ask_all(cluster: Cluster, _: SideDoor) -> abort.Plan:
             if transactional_id is not None:
-                return abort.plan_by_id(cluster, transactional_id)
+                return abort.plan_by_id(cluster, transactional_id, expected)
             if where is None or start_offset is None:
                 raise abort.NothingToAbort("wanted a transactional id, or a partition with its start offset")
-            return abort.plan_by_offset(cluster, where, start_offset)
+            return abort.plan_by_offset(cluster, where, start_offset, expected)
 
         return self._ask(ask_all)
 

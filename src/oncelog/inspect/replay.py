@@ -12,7 +12,7 @@ from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, strip
-from oncelog.inspect.ask import Cause
+from oncelog.inspect.ask import Bumped
 from oncelog.inspect.events import Event, Touched
 from oncelog.inspect.strip import Stretch
 from oncelog.model import (
@@ -71,7 +71,7 @@ class Past:
     """What the state log holds of one id, oldest first: its states, and why its epoch was bumped (oncelog alone keeps that)."""
 
     states: tuple[StateRecord, ...]
-    bumps: tuple[Cause, ...]
+    bumps: tuple[Bumped, ...]
 
 
 def history(cluster: Cluster, transactional_id: str) -> list[StateRecord]:
@@ -84,13 +84,24 @@ def past(cluster: Cluster, transactional_id: str) -> Past:
     key = TransactionKey(transactional_id)
     state, bump = encode_key(key), encode_bump_key(key)
     states: list[StateRecord] = []
-    bumps: list[Cause] = []
+    bumps: list[Bumped] = []
     for record in _records(cluster, transactional_id, (state, bump)):
         if record.key == state:
             states.append(state_record(record.offset, record.timestamp, record.value))
         elif record.value is not None and (why := decode_bump(bytes(record.value))) is not None:
             bumps.append(cause_of(why))
     return Past(tuple(states), tuple(bumps))
+
+
+def epoch_before(found: Past, producer_id: int, producer_epoch: int) -> int | None:
+    """The epoch of the id before its current one; None if the log tells of no other."""
+    for each in reversed(found.states):
+        if each.state is not None and (each.producer_id, each.producer_epoch) != (
+            producer_id,
+            producer_epoch,
+        ):
+            return each.producer_epoch
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +132,15 @@ def transitions(found: Past) -> list[Transition]:
     return told
 
 
-def cause_of(why: BumpValue) -> Cause:
+def cause_of(why: BumpValue) -> Bumped:
     """A stored bump in the words of the inspector."""
-    return Cause(
+    return Bumped(
         producer_epoch=why.producer_epoch,
         cause=ask.cause_named(why.cause, why.client_id),
         at_ms=why.at_ms,
         client_id=why.client_id,
         address=None if why.client_host is None else f"{why.client_host}:{why.client_port}",
+        producer_id=why.producer_id,
     )
 
 

@@ -1,7 +1,7 @@
 """Queries of oncelog's Spark sink, found by what they commit inside their transactions: micro-batch, offsets, transaction."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -69,6 +69,7 @@ def queries(cluster: Cluster) -> list[SparkQuery]:
         newest = max(markers, key=lambda each: each["serial"])
         described = ask.describe_transaction(cluster, listing.group)
         past = replay.transactions(listing.group, replay.history(cluster, listing.group))
+        written = {where.topic for each in past for where in each.partitions}
         found.append(
             SparkQuery(
                 transactional_id=listing.group,
@@ -78,7 +79,9 @@ def queries(cluster: Cluster) -> list[SparkQuery]:
                 producer_id=-1 if described is None else int(described.producer.id),
                 producer_epoch=-1 if described is None else int(described.producer.epoch),
                 offsets=tuple(
-                    (where.topic, where.partition, one.offset) for where, one in sorted(offsets.items())
+                    (where.topic, where.partition, one.offset)
+                    for where, one in sorted(offsets.items())
+                    if not _is_of_output(where.topic, one.offset, newest["batch"], written)
                 ),
                 committed=sum(each.outcome == "commit" for each in past),
                 aborted=sum(each.outcome == "abort" for each in past),
@@ -96,8 +99,17 @@ class _Held:
     offsets: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     ended: tuple[int, str] | None = None  # the marker's epoch, commit or abort
 
-    def places(self) -> Offsets:
-        return tuple((*place, offset) for place, offset in sorted(self.offsets.items()))
+    def places(self, written: Set[str]) -> Offsets:
+        return tuple(
+            (*place, offset)
+            for place, offset in sorted(self.offsets.items())
+            if not _is_of_output(place[0], offset, self.micro_batch, written)
+        )
+
+
+def _is_of_output(topic: str, offset: int, micro_batch: int | None, written: Set[str]) -> bool:
+    """The sink's marker rides on one partition of its output too: the offset there is the next micro-batch, and of no source."""
+    return topic in written and micro_batch is not None and offset == micro_batch + 1
 
 
 def _recent(cluster: Cluster, group: str, past: Sequence[replay.Replayed]) -> list[MicroBatch]:
@@ -107,6 +119,7 @@ def _recent(cluster: Cluster, group: str, past: Sequence[replay.Replayed]) -> li
     count = len(cluster.topic(CONSUMER_OFFSETS).partitions)
     where = TopicPartition(CONSUMER_OFFSETS, coordinator_partition(group, count))
     ended, opened = _held(cluster, where, group, past)
+    written = {place.topic for each in past for place in each.partitions}
     found: list[MicroBatch] = []
     for each in reversed(past):
         decided = next((one for one in each.states if (one.state or "").startswith("Prepare")), None)
@@ -123,7 +136,7 @@ def _recent(cluster: Cluster, group: str, past: Sequence[replay.Replayed]) -> li
             MicroBatch(
                 number=each.number,
                 micro_batch=held.micro_batch,
-                offsets=held.places(),
+                offsets=held.places(written),
                 outcome=each.outcome,
                 began_ms=each.began_ms,
                 write_ms=None if decided is None else max(decided.at_ms - each.began_ms, 0),

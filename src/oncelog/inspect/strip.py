@@ -71,6 +71,13 @@ def stretches(
     return found + undecided[::-1]
 
 
+def written_at(cluster: Cluster, partition: TopicPartition, offset: int) -> int | None:
+    """The time of the batch that holds an offset, in ms since 1970; None if it is not there, or has no time."""
+    for _, header, _ in _batches(cluster, partition, offset, offset + 1, Isolation.READ_UNCOMMITTED):
+        return header.max_timestamp if header.max_timestamp >= 0 else None
+    return None
+
+
 def _batches(
     cluster: Cluster, partition: TopicPartition, start: int, stop: int, isolation: Isolation
 ) -> Iterator[tuple[memoryview, BatchHeader, Aborting]]:

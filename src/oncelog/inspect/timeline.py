@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from oncelog.inspect.events import UNDER_WAY, Event, Touched
+from oncelog.inspect.terminal import clean, width
 
 CLIENT: Final = "client"
 COORDINATOR: Final = "coordinator"
@@ -42,7 +43,7 @@ class Box:
     event: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Timeline:
     """The events of one transactional id, oldest first, and their boxes."""
 
@@ -78,11 +79,16 @@ class Timeline:
         return f"<style>{NOTEBOOK_STYLE}</style>{self.svg()}"
 
     def __str__(self) -> str:
-        rows = [["TIME", "LANE", "WHAT", "TOOK", "BYTES", "ERROR", "MORE"], *self.text()]
-        widths = [max(len(each[at]) for each in rows) for at in range(len(rows[0]))]
+        """A table for a terminal: nothing in it that a client sent can move the cursor."""
+        told = [["TIME", "LANE", "WHAT", "TOOK", "BYTES", "ERROR", "MORE"], *self.text()]
+        rows = [[clean(each) for each in row] for row in told]
+        widths = [max(width(each[at]) for each in rows) for at in range(len(rows[0]))]
         return "\n".join(
-            "  ".join(cell.ljust(widths[at]) for at, cell in enumerate(each)).rstrip() for each in rows
+            "  ".join(each + " " * (widths[at] - width(each)) for at, each in enumerate(row)).rstrip()
+            for row in rows
         )
+
+    __repr__ = __str__  # what a prompt shows of `broker.txn(...).timeline()`
 
 
 def timeline(

@@ -12,7 +12,8 @@ from oncelog.inspect import ask, strip, trace
 from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor
 from oncelog.inspect.commands import about, command
 from oncelog.inspect.lag import COUNTED_OFFSETS
-from oncelog.model import TopicPartition
+from oncelog.inspect.strip import Stretch
+from oncelog.model import CONSUMER_OFFSETS, TopicPartition, coordinator_partition
 
 ONGOING: Final = "Ongoing"
 OPEN_STATES: Final = frozenset({ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
@@ -43,6 +44,8 @@ class TouchedPartition:
     partition: int
     start_offset: int | None  # None: nothing of this transaction is written there yet
     last_sequence: int | None
+    records: int | None  # of this transaction; None: nothing yet, or too many to count
+    bytes: int | None
     last_stable_offset: int
     high_watermark: int
     pins: bool  # this transaction is what holds the last stable offset there
@@ -87,16 +90,23 @@ class Pin:
     high_watermark: int
     hidden_offsets: int  # between the two: records of all producers, and markers
     hidden_records: int | None  # of those the records that are or may become visible; None: too many to count
-    pinned_ms: int | None
+    since_ms: (
+        int | None
+    )  # since 1970: when what holds it was written, by its batch's time; of an owner not before it began
+    pinned_ms: int | None  # how long ago that was
     transactional_id: str | None
     producer_id: int | None
     producer_epoch: int | None
     state: str | None
     start_offset: int | None
+    bytes: int | None  # of the transaction that holds it, in this partition; None: too many to count
+    partitions: int | None  # of that transaction, this one too; None without an owner
     kind: str  # "long": its owner may still end it; "ending": decided, markers are under way; "hanging": nobody will
     time_left_ms: int | None
     open_behind: int  # further open transactions in this partition
-    groups: tuple[str, ...]
+    groups: tuple[
+        str, ...
+    ]  # that read it and are not past its end; of __consumer_offsets, that ask for their offsets there
     client_id: str | None
     address: str | None
     last_request: LastRequest | None
@@ -164,9 +174,16 @@ def _time_left(found: Described, now_ms: int) -> int | None:
 
 
 def transaction(
-    cluster: Cluster, door: SideDoor, transactional_id: str, *, now_ms: int
+    cluster: Cluster,
+    door: SideDoor,
+    transactional_id: str,
+    *,
+    now_ms: int,
+    counted_offsets: int = COUNTED_OFFSETS,
 ) -> TransactionView | None:
-    """One transactional id with its partitions; None if its coordinator does not know it."""
+    """One transactional id with its partitions; None if its coordinator does not know it.
+
+    What it wrote is read to be counted where that is no more than `counted_offsets`."""
     found = ask.describe_transaction(cluster, transactional_id)
     if found is None:
         return None
@@ -183,7 +200,9 @@ def transaction(
         time_left_ms=_time_left(found, now_ms),
         coordinator=str(cluster.coordinator(transactional_id, 1).address),
         partitions=tuple(
-            _touched(each, found, producers[each], ends[each]) for each in found.partitions if each in ends
+            _touched(cluster, each, found, producers[each], ends[each], counted_offsets)
+            for each in found.partitions
+            if each in ends
         ),
         from_oncelog=causes is not None,
         bump=None if causes is None else causes.get(transactional_id),
@@ -202,19 +221,37 @@ def last_request(cluster: Cluster, door: SideDoor, transactional_id: str, now_ms
 
 
 def _touched(
-    where: TopicPartition, found: Described, producers: Sequence[ActiveProducer], ends: Ends
+    cluster: Cluster,
+    where: TopicPartition,
+    found: Described,
+    producers: Sequence[ActiveProducer],
+    ends: Ends,
+    limit: int,
 ) -> TouchedPartition:
     mine = next((each for each in producers if each.producer.id == found.producer.id), None)
     start = None if mine is None or mine.start_offset < 0 else mine.start_offset
+    records = size = None
+    if mine is not None and start is not None and ends.high_watermark - start <= limit:
+        begin = max(start, ends.log_start)
+        behind = strip.stretches(cluster, where, ends, start=begin, stop=ends.high_watermark)
+        records, size = _written_by(mine, behind)
     return TouchedPartition(
         topic=where.topic,
         partition=where.partition,
         start_offset=start,
         last_sequence=None if mine is None or mine.last_sequence < 0 else mine.last_sequence,
+        records=records,
+        bytes=size,
         last_stable_offset=ends.last_stable_offset,
         high_watermark=ends.high_watermark,
         pins=start is not None and start <= ends.last_stable_offset < ends.high_watermark,
     )
+
+
+def _written_by(producer: ActiveProducer, behind: Sequence[Stretch]) -> tuple[int, int]:
+    """Records and bytes of the transaction that a producer has open there."""
+    mine = [each for each in behind if each.producer_id == producer.producer.id and each.fate == strip.OPEN]
+    return sum(each.count for each in mine), sum(each.bytes for each in mine)
 
 
 def _producers(
@@ -268,7 +305,7 @@ def pins(
             waiting.get(where, ()),
             causes,
             last,
-            _hidden_records(cluster, where, ends[where], counted_offsets),
+            _read_behind(cluster, where, ends[where], opened.get(where, []), counted_offsets),
             now_ms,
         )
         for where in held
@@ -276,12 +313,31 @@ def pins(
     return sorted(found, key=lambda each: (-(each.pinned_ms or 0), each.topic, each.partition))
 
 
-def _hidden_records(cluster: Cluster, where: TopicPartition, ends: Ends, limit: int) -> int | None:
-    """Records behind the last stable offset that are not aborted already."""
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """What is read behind a last stable offset."""
+
+    records: int | None = None  # that are not aborted already
+    bytes: int | None = None  # of the transaction that holds it
+    written_ms: int | None = None  # when the first batch of that was
+
+
+def _read_behind(
+    cluster: Cluster, where: TopicPartition, ends: Ends, opened: Sequence[ActiveProducer], limit: int
+) -> _Behind:
+    """Up to `limit` offsets are read to be counted; of more the first batch; with a limit of 0 nothing at all."""
+    if limit == 0:
+        return _Behind()
+    first = opened[0] if opened else None
     if ends.high_watermark - ends.last_stable_offset > limit:
-        return None
+        start = None if first is None else max(first.start_offset, ends.log_start)
+        return _Behind(written_ms=None if start is None else strip.written_at(cluster, where, start))
     behind = strip.stretches(cluster, where, ends, start=ends.last_stable_offset, stop=ends.high_watermark)
-    return sum(each.count for each in behind if each.fate in (strip.COMMITTED, strip.OPEN))
+    records = sum(each.count for each in behind if each.fate in (strip.COMMITTED, strip.OPEN))
+    if first is None:
+        return _Behind(records)
+    at = next((each.max_timestamp for each in behind if each.last_offset >= first.start_offset), -1)
+    return _Behind(records, _written_by(first, behind)[1], at if at >= 0 else None)
 
 
 def _owners(cluster: Cluster, producer_ids: set[int]) -> dict[int, Described]:
@@ -304,7 +360,7 @@ def _pin(
     groups: Sequence[str],
     causes: Mapping[str, Cause] | None,
     last: Mapping[str, LastRequest | None],
-    hidden: int | None,
+    behind: _Behind,
     now_ms: int,
 ) -> Pin:
     first = opened[0] if opened else None
@@ -320,10 +376,11 @@ def _pin(
         kind, frees = "long", about("abort", owner.transactional_id)
     else:
         kind, frees = "ending", "nothing to do: its markers are on their way"
-    if owner is not None:
-        pinned = _age(owner, now_ms)
-    else:
-        pinned = None if first is None or first.last_timestamp < 0 else max(now_ms - first.last_timestamp, 0)
+    since = behind.written_ms
+    if (
+        owner is not None and owner.start_ms >= 0
+    ):  # a batch has its client's time, the coordinator knows better
+        since = max(owner.start_ms, -1 if since is None else since)
     cause = None if owner is None or causes is None else causes.get(owner.transactional_id)
     return Pin(
         topic=where.topic,
@@ -331,13 +388,16 @@ def _pin(
         last_stable_offset=ends.last_stable_offset,
         high_watermark=ends.high_watermark,
         hidden_offsets=ends.high_watermark - ends.last_stable_offset,
-        hidden_records=hidden,
-        pinned_ms=pinned,
+        hidden_records=behind.records,
+        since_ms=since,
+        pinned_ms=None if since is None else max(now_ms - since, 0),
         transactional_id=None if owner is None else owner.transactional_id,
         producer_id=None if first is None else int(first.producer.id),
         producer_epoch=None if first is None else int(first.producer.epoch),
         state=None if owner is None else owner.state,
         start_offset=None if first is None else first.start_offset,
+        bytes=behind.bytes,
+        partitions=None if owner is None else len(owner.partitions),
         kind=kind,
         time_left_ms=None if owner is None else _time_left(owner, now_ms),
         open_behind=max(len(opened) - 1, 0),
@@ -353,15 +413,28 @@ def _pin(
 def _waiting_groups(
     cluster: Cluster, held: Mapping[TopicPartition, Ends]
 ) -> dict[TopicPartition, tuple[str, ...]]:
-    """Groups that have an offset in a held partition and are not past its end: they wait now or will."""
+    """Groups that read a held partition and are not past its end: they wait now or will. A group that got nothing yet has no
+    offset there, but members to which the partition is assigned. Who asks for offsets that are in an open transaction waits too.
+    """
     admin = Admin(cluster)
     waiting: dict[TopicPartition, list[str]] = {}
     for listing in admin.list_groups():
         try:
+            its_own = _offsets_partition(cluster, listing.group)
+            if its_own in held and ask.has_unstable_offsets(cluster, listing.group):
+                waiting.setdefault(its_own, []).append(listing.group)
             offsets = admin.group_offsets(listing.group)
+            members = admin.describe_group(listing.group).members
         except RefusedByBroker:
             continue  # gone since it was listed, or not a group that commits offsets
-        for where, committed in offsets.items():
-            if where in held and committed.offset < held[where].high_watermark:
+        for where in {*offsets, *(each for member in members for each in member.assignment)}:
+            position = offsets[where].offset if where in offsets else -1
+            if where in held and position < held[where].high_watermark:
                 waiting.setdefault(where, []).append(listing.group)
     return {where: tuple(sorted(groups)) for where, groups in waiting.items()}
+
+
+def _offsets_partition(cluster: Cluster, group: str) -> TopicPartition:
+    """The partition of __consumer_offsets that has the group's offsets."""
+    count = len(cluster.topic(CONSUMER_OFFSETS).partitions)
+    return TopicPartition(CONSUMER_OFFSETS, coordinator_partition(group, count))

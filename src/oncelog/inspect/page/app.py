@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,11 +27,11 @@ from starlette.staticfiles import StaticFiles
 
 from oncelog.client.faults import ClientFault
 from oncelog.errors import OncelogError
-from oncelog.inspect.abort import NothingToAbort
+from oncelog.inspect.abort import ChangedSince, NothingToAbort, Shown
 from oncelog.inspect.commands import about, command
-from oncelog.inspect.inspector import Inspector
+from oncelog.inspect.inspector import Inspector, TransactionPage
 from oncelog.inspect.page import screens
-from oncelog.inspect.page.markup import Safe, el, join
+from oncelog.inspect.page.markup import Safe, el, join, link
 from oncelog.inspect.timeline import Timeline
 from oncelog.model import TopicPartition
 
@@ -40,6 +40,18 @@ MEASURED: Final = Path(__file__).parent / "measured"  # what was measured for th
 COOKIE: Final = "oncelog_token"
 TICK_S: Final = 1.0
 FORM_LIMIT_BYTES: Final = 16_384
+API: Final = (
+    "now",
+    "txn",
+    "txn/ID",
+    "history/ID",
+    "topics",
+    "partition/TOPIC/N",
+    "groups",
+    "spark",
+    "explain/ERROR",
+    "doctor",
+)
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -79,10 +91,19 @@ class Access:
     hosts: frozenset[
         str
     ]  # what a Host header may say: with another name a page of a stranger could ask (rebinding)
+    origins: frozenset[str]  # pages that may ask for changes: this one, by all its names
     reading_needs_token: bool
+    on_every_address: (
+        bool  # it listens on all of the machine's: then that which a request came to is a name too
+    )
 
     def knows(self, given: str | None) -> bool:
         return given is not None and hmac.compare_digest(given.encode(), self.token.encode())
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands before a port."""
+    return f"[{host}]" if ":" in host else host
 
 
 class _Guard(BaseHTTPMiddleware):
@@ -103,27 +124,45 @@ class _Guard(BaseHTTPMiddleware):
         return response
 
     def _refusal(self, request: Request) -> Response | None:
-        host = request.headers.get("host", "")
-        if host not in self._access.hosts:
-            return PlainTextResponse(f"wanted Host {' or '.join(sorted(self._access.hosts))}\n", 421)
+        host = request.headers.get("host", "").lower()
+        if host not in self._access.hosts and host != self._came_to(request):
+            wanted = " or ".join(sorted(self._access.hosts))
+            return PlainTextResponse(f"wanted Host {wanted} (--ui-host NAME adds one)\n", 421)
         if request.method not in ("GET", "HEAD") and not self._same_origin(request):
             return PlainTextResponse("wanted a request of this page, found one of another origin\n", 403)
-        given = request.query_params.get("token") or request.cookies.get(COOKIE)
         if (
             self._access.reading_needs_token
             and request.url.path != "/healthz"
-            and not self._access.knows(given)
+            and not any(self._access.knows(each) for each in tokens(request))
         ):
             return PlainTextResponse(
-                "wanted the token that was printed at the start: open /?token=TOKEN once\n", 401
+                "wanted the token that was printed at the start: open /?token=TOKEN once, or send it as Authorization: Bearer\n",
+                401,
             )
         return None
 
+    def _came_to(self, request: Request) -> str | None:
+        """The address that a request was sent to, where every one of this machine will do. It is no name that somebody else
+        could let point here.
+        """
+        server: tuple[str, int] | None = request.scope.get("server")
+        if server is None or not self._access.on_every_address:
+            return None
+        return f"{bracketed(server[0])}:{server[1]}"
+
     def _same_origin(self, request: Request) -> bool:
         origin = request.headers.get("origin")
-        if origin is not None:
-            return origin in {f"http://{each}" for each in self._access.hosts}
-        return request.headers.get("sec-fetch-site") in (None, "same-origin")
+        if origin is None:
+            return request.headers.get("sec-fetch-site") in (None, "same-origin")
+        came_to = self._came_to(request)
+        return origin in self._access.origins or (came_to is not None and origin == f"http://{came_to}")
+
+
+def tokens(request: Request) -> list[str]:
+    """All that a request gives as a token: in its address once, in the cookie from then on, or as programs do."""
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    given = [request.query_params.get("token"), request.cookies.get(COOKIE)]
+    return [each for each in (*given, bearer if scheme.lower() == "bearer" else None) if each]
 
 
 class Page:
@@ -182,6 +221,12 @@ class Page:
             status = 200
             try:
                 made = await make(request)
+            except ChangedSince as fault:
+                body = join(
+                    el("p", str(fault), class_="warning"),
+                    el("p", "Nothing was done. ", link("Look again", "now")),
+                )
+                made, status = Screen("now", "Not what was shown", "oncelog txn stuck", body, live=False), 409
             except NothingToAbort as fault:
                 made, status = (
                     Screen("now", "Nothing to abort", "oncelog txn stuck", el("p", str(fault))),
@@ -192,9 +237,12 @@ class Page:
                     Screen("now", "Not understood", "oncelog --help", el("p", str(fault), class_="warning")),
                     fault.status,
                 )
-            except (ClientFault, OncelogError, ValueError) as fault:
+            except (ClientFault, OncelogError) as fault:
                 body = el("p", str(fault), class_="warning")
                 made, status = Screen("now", "The cluster does not answer", "oncelog doctor", body), 502
+            except ValueError as fault:  # of the record of a tap, or of a log
+                body = el("p", str(fault), class_="warning")
+                made, status = Screen("now", "What was read makes no sense", "oncelog doctor", body), 502
             if isinstance(made, Response):
                 return made
             if made.missing:
@@ -227,7 +275,7 @@ class Page:
 
     async def _transaction(self, request: Request) -> "Screen":
         tid = _id(request)
-        last = min(max(_number(request, "last") or 1, 1), 50)
+        last = _last(request)
         value = await run_in_threadpool(self._inspector.transaction, tid, last)
         same = f"{about('show', tid)}; {about('trace', tid, '--last', last)}"
         if value is None:
@@ -315,11 +363,14 @@ class Page:
                     ),
                     403,
                 )
-        plan = await run_in_threadpool(self._inspector.plan_abort, tid, where, start)
+        expected = _shown(asked) if request.method == "POST" else None
+        plan = await run_in_threadpool(self._inspector.plan_abort, tid, where, start, expected)
         if request.method == "POST":
             await run_in_threadpool(self._inspector.abort, plan)
             return RedirectResponse("/now" if tid is None else f"/txn/?id={quote(tid, safe='')}", 303)
         hidden = {name: asked[name] for name in ("tid", "partition", "start") if asked.get(name)}
+        hidden |= {name: str(value) for name, value in asdict(plan.shown).items() if name != "start"}
+        hidden["began"] = str(plan.shown.start)
         has_token = self._access.knows(request.cookies.get(COOKIE))
         same = (
             about("abort", tid)
@@ -334,31 +385,45 @@ class Page:
 
     async def _api(self, request: Request) -> Response:
         what, _, name = request.path_params["what"].partition("/")
-        inspector = self._inspector
+        question = self._question(what, name or request.query_params.get("id", ""), request)
+        if question is None:
+            return JSONResponse({"error": f"wanted {', '.join(API)}"}, 404)
         try:
-            if what == "now":
-                value: Any = asdict(await run_in_threadpool(inspector.now))
-            elif what == "txn" and name:
-                page = await run_in_threadpool(inspector.transaction, name)
-                if page is None:
-                    return JSONResponse(None, 404)
-                value = {
-                    **asdict(page.view),
-                    "states": [asdict(each) for each in page.states],
-                    "events": [asdict(each) for each in page.timeline.events],
-                }
-            elif what == "txn":
-                found, _ = await run_in_threadpool(inspector.transactions, request.query_params.get("match"))
-                value = [asdict(each) for each in found]
-            elif what == "groups":
-                value = [asdict(each) for each in await run_in_threadpool(inspector.groups)]
-            elif what == "spark":
-                value = [asdict(each) for each in await run_in_threadpool(inspector.spark)]
-            else:
-                return JSONResponse({"error": "wanted now, txn, txn/ID, groups or spark"}, 404)
-        except ClientFault as fault:
+            value = await run_in_threadpool(question)
+        except (
+            ClientFault,
+            OncelogError,
+            ValueError,
+        ) as fault:  # the last one of what was read: a tap's record
             return JSONResponse({"error": str(fault)}, 502)
-        return JSONResponse(value)
+        return JSONResponse(value, 404 if value is None else 200)
+
+    def _question(self, what: str, name: str, request: Request) -> Callable[[], Any] | None:
+        """What is to be asked, as a value for JSON; its answer is None if there is no such thing."""
+        inspector, query = self._inspector, request.query_params
+        if what == "txn" and name:
+            return lambda: _transaction_of(inspector.transaction(name, _last(request)))
+        if what == "history" and name:
+            return lambda: _dict(inspector.history(name))
+        if what == "explain" and name:
+            return lambda: _dict(inspector.explain(name, query.get("tid", "")))
+        if what == "partition":
+            topic, _, number = name.rpartition("/")
+            if not topic or not number.isdecimal():
+                return None
+            where = TopicPartition(topic, int(number))
+            return lambda: _dict(inspector.partition(where, start=_number(request, "start")))
+        if name:
+            return None
+        several: dict[str, Callable[[], Any]] = {
+            "now": lambda: asdict(inspector.now()),
+            "txn": lambda: _dicts(inspector.transactions(query.get("match"))[0]),
+            "topics": lambda: [{"topic": each, "partitions": count} for each, count in inspector.topics()],
+            "groups": lambda: _dicts(inspector.groups()),
+            "spark": lambda: _dicts(inspector.spark()),
+            "doctor": lambda: _dicts(inspector.doctor()),
+        }
+        return several.get(what)
 
     async def _events(self, request: Request) -> Response:
         """A tick a second: the page asks for its screen again when one comes. Numbered, so that a gap is seen."""
@@ -404,6 +469,25 @@ class Screen:
     missing: bool = False
 
 
+def _dict(value: Any) -> dict[str, Any] | None:
+    return None if value is None else asdict(value)
+
+
+def _dicts(values: Iterable[Any]) -> list[dict[str, Any]]:
+    return [asdict(each) for each in values]
+
+
+def _transaction_of(page: TransactionPage | None) -> dict[str, Any] | None:
+    if page is None:
+        return None
+    return {**asdict(page.view), "states": _dicts(page.states), "events": _dicts(page.timeline.events)}
+
+
+def _last(request: Request) -> int:
+    """So many transactions are asked for."""
+    return min(max(_number(request, "last") or 1, 1), 50)
+
+
 async def _form(request: Request) -> dict[str, str]:
     """A form of plain fields; larger than it can be is refused unread."""
     body = b""
@@ -422,6 +506,15 @@ def _id(request: Request) -> str:
 def _number(request: Request, name: str) -> int | None:
     given = request.query_params.get(name)
     return int(given) if given is not None and given.isdecimal() else None
+
+
+def _shown(asked: Mapping[str, str]) -> Shown:
+    """Which transaction the form had shown: another one is not ended in its place."""
+    numbers = [asked.get(name, "") for name in ("producer_id", "producer_epoch", "began")]
+    if not all(each.lstrip("-").isdecimal() for each in numbers):
+        raise BadForm(400, "wanted producer_id, producer_epoch and began, as the page that asks shows them")
+    producer_id, producer_epoch, began = map(int, numbers)
+    return Shown(producer_id, producer_epoch, began)
 
 
 def _place(asked: Mapping[str, str]) -> tuple[TopicPartition | None, int | None]:

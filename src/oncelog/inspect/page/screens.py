@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
 from typing import Any, Final, cast
@@ -11,11 +12,11 @@ from typing import Any, Final, cast
 from oncelog.inspect.abort import Plan
 from oncelog.inspect.annotate import Piece, hex_lines, text_of
 from oncelog.inspect.ask import Cause
-from oncelog.inspect.events import NO_ANSWER, UNDER_WAY
+from oncelog.inspect.events import NO_ANSWER, UNDER_WAY, Event
 from oncelog.inspect.explain import Explanation
+from oncelog.inspect.groups import HANGING, GroupOffset, GroupView
 from oncelog.inspect.inspector import (
     STRIP_OFFSETS,
-    GroupRow,
     HistoryPage,
     Now,
     PartitionPage,
@@ -26,6 +27,7 @@ from oncelog.inspect.replay import Replayed, StateRecord
 from oncelog.inspect.spark_queries import MicroBatch, SparkQuery
 from oncelog.inspect.strip import Stretch
 from oncelog.inspect.timeline import Timeline
+from oncelog.inspect.trace import cause
 from oncelog.inspect.views import LastRequest, Pin, TransactionRow
 from oncelog.inspect.wire import pieces_of_answer, pieces_of_request
 from oncelog.model import TopicPartition
@@ -46,7 +48,7 @@ SHOWN_HISTORY: Final = 60
 SHOWN_BATCHES: Final = 400
 BARS: Final = 90
 FEWEST_BARS: Final = 30  # of a few, none is wider than with so many
-OVER: Final = ("committed", "marker", "aborted", "open")  # what is drawn over what
+OVER: Final = ("waits", "committed", "marker", "aborted", "open")  # what is drawn over what
 STRIP_WIDTH: Final = 1080
 LINE_WIDTH: Final = 120
 LINE_HEIGHT: Final = 26
@@ -90,6 +92,7 @@ def page(screen: str, title: str, command: str, body: Child, *, bootstrap: str, 
         "header",
         el("a", "oncelog", href="/now", class_="brand"),
         el("nav", *tabs, aria_label="screens"),
+        el("button", "pause", id="pause", type="button", hidden=True, aria_pressed="false"),
         el("span", bootstrap, class_="where"),
     )
     foot = el("footer", "the same on the command line: ", el("code", command))
@@ -291,7 +294,7 @@ def transaction(value: TransactionPage) -> Safe:
             class_="ways",
         ),
         el("h2", "Lanes"),
-        lanes(value.timeline),
+        lanes(value.timeline, Logs(value.states, value.state_log)),
         el("p", f"From {value.source}. ", *_how_many(value), class_="empty"),
         el("h2", "Partitions of the open transaction"),
         table("partition|first offset|LSO|high watermark|".split("|"), partitions, empty="None is open."),
@@ -456,14 +459,32 @@ def states(found: Sequence[StateRecord]) -> Safe:
     )
 
 
-def lanes(found: Timeline) -> Safe:
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Where the lanes come from: the state records of the id, and the partition that holds them. Without the second one no log
+    can be looked into any more, and nothing is linked."""
+
+    states: Sequence[StateRecord] = ()
+    state_log: TopicPartition | None = None
+
+
+def lanes(found: Timeline, logs: Logs) -> Safe:
     """The drawing, and under it a pane for each event that a click or the keyboard opens."""
     if not found.events:
         return el("p", "Nothing was seen of it yet.", class_="empty")
+    records = _records_of(found.events, logs.states)
+    caused = _states_by_request(found.events)
+    waits = [
+        [each.text for each in found.boxes if each.kind == "pinned" and each.event == number]
+        for number in range(len(found.events))
+    ]
     panes = [
         el(
             "details",
             el("summary", " ".join(cell for cell in row if cell not in ("-", ""))),
+            _pane(event, records.get(number), waits[number], logs),
+            _touched(event, linked=logs.state_log is not None),
+            _states_of([records[each] for each in caused.get(number, ()) if each in records], logs),
             _wire("request", event.request, event.request_bytes, pieces_of_request),
             _wire("answer", event.response, event.response_bytes, _fields_of_answer(event.request)),
             _why(event.error, event.transactional_id),
@@ -483,6 +504,116 @@ def lanes(found: Timeline) -> Safe:
         el("div", Safe(found.svg()), el("p", *legend, class_="legend"), class_="scroll lanes-box"),
         el("div", *panes, class_="events"),
     )
+
+
+def _records_of(events: Sequence[Event], states: Sequence[StateRecord]) -> dict[int, StateRecord]:
+    """Of each state in the lanes its record. The lanes have the last of them, without those in which no transaction was under
+    way: from the end on, the next record with its state and producer is the one.
+    """
+    found: dict[int, StateRecord] = {}
+    left = list(states)
+    for number in reversed(range(len(events))):
+        event = events[number]
+        if event.kind != "state":
+            continue
+        wanted = (event.name, event.producer_id, event.producer_epoch)
+        at = len(left) - 1
+        while at >= 0 and (left[at].state, left[at].producer_id, left[at].producer_epoch) != wanted:
+            at -= 1
+        if at >= 0:
+            found[number] = left[at]
+            del left[at:]
+    return found
+
+
+def _states_by_request(events: Sequence[Event]) -> dict[int, list[int]]:
+    """Of each request the states that can only come from it."""
+    found: dict[int, list[int]] = {}
+    asked = [(number, each) for number, each in enumerate(events) if each.kind == "rpc" and each.request]
+    for number, event in enumerate(events):
+        by = cause(event, [each for _, each in asked]) if event.kind == "state" else None
+        if by is None:
+            continue
+        at = next(at for at, (_, each) in enumerate(asked) if each is by)
+        found.setdefault(asked[at][0], []).append(number)
+        if event.name.startswith("Complete"):
+            asked = asked[at + 1 :]  # the next end is another transaction's
+    return found
+
+
+def _pane(event: Event, record: StateRecord | None, waits: Sequence[str], logs: Logs) -> Safe | None:
+    """What has no bytes of its own on the wire, from the logs: a state, a marker, and how long readers waited."""
+    told: list[tuple[str, Child]] = []
+    if event.kind == "state" and record is not None:
+        told = _fields_of(record, logs)
+    elif event.kind != "rpc":
+        what = (
+            "a state of the coordinator" if event.kind == "state" else "a marker, written by the coordinator"
+        )
+        told = [
+            ("what", f"{event.name}: {what}"),
+            ("written", _time(event.at_us // 1000)),
+            ("producer id / epoch", f"{event.producer_id} / {event.producer_epoch}"),
+        ]
+    told += [("readers at read_committed", each) for each in waits]
+    return facts(told) if told else None
+
+
+def _fields_of(record: StateRecord, logs: Logs) -> list[tuple[str, Child]]:
+    """A record of the state log, and the way to its bytes."""
+    return [
+        ("state", el("span", record.state or "tombstone", class_=f"state {record.state}")),
+        ("record", _place(logs.state_log, record.offset, linked=True)),
+        ("written", _time(record.at_ms)),
+        ("producer id / epoch", f"{record.producer_id} / {record.producer_epoch}"),
+        ("timeout", age(record.timeout_ms)),
+        ("began", _time(record.start_ms) if record.start_ms >= 0 else "-"),
+        ("partitions", _each_whole(record.partitions)),
+        ("client's protocol", f"version {record.client_version}"),
+    ]
+
+
+def _states_of(found: Sequence[StateRecord], logs: Logs) -> Safe | None:
+    if not found:
+        return None
+    return join(el("h3", "state records that it caused"), *(facts(_fields_of(each, logs)) for each in found))
+
+
+def _time(at_ms: int) -> Safe:
+    return el("time", str(at_ms), data_ms=at_ms)
+
+
+def _place(where: TopicPartition | None, offset: int | None, *, linked: bool) -> Child:
+    """An offset of a partition, with the way to the bytes of its batch."""
+    if offset is None:
+        return "-"
+    if where is None:
+        return str(offset)
+    name = f"{where.topic}-{where.partition} at {offset}"
+    return link(name, "partition", where.topic, where.partition, offset=offset) if linked else name
+
+
+def _touched(event: Event, *, linked: bool) -> Safe | None:
+    """The partitions of a request or a marker; a batch leads to its records and bytes."""
+    if event.kind == "state" or not event.touched:
+        return None
+    rows = [
+        (
+            f"{each.topic}-{each.partition}",
+            _place(TopicPartition(each.topic, each.partition), each.base_offset, linked=linked),
+            *(
+                "-" if value is None else value
+                for value in (each.count, each.base_sequence, each.bytes, each.committed_offset)
+            ),
+            "-" if each.error == "NONE" else each.error,
+        )
+        for each in event.touched
+    ]
+    head = "partition|marker|records|sequence|bytes|group's offset|error".split("|")
+    if event.kind == "rpc":
+        head[1] = "batch"
+    kept = [at for at in range(len(head)) if at == 0 or any(row[at] != "-" for row in rows)]
+    return table([head[at] for at in kept], [[row[at] for at in kept] for row in rows], empty="")
 
 
 def _why(error: str, transactional_id: str) -> Safe | None:
@@ -584,35 +715,60 @@ def partition(value: PartitionPage, hexed: Sequence[Piece], offset: int | None) 
 
 
 def strip_svg(value: PartitionPage) -> Safe:
-    """The offsets as one band, and where each kind of reader stands. What is rare is drawn over what is common, and never
-    too thin to be seen.
-    """
+    """The offsets as two bands, what readers of either isolation get, and where each stands."""
     begin, end = value.start, max(value.stop, value.start + 1)
-    scale = (STRIP_WIDTH - 20) / (end - begin)
-    parts: list[str] = []
-    for fate, first, last in sorted(_runs(value.stretches), key=lambda each: OVER.index(each[0])):
-        wide = max((last - first + 1) * scale - 0.5, 2.5 if fate in ("aborted", "open") else 1.0)
-        x = min(10 + (max(first, begin) - begin) * scale, STRIP_WIDTH - 10 - wide)
-        parts.append(
-            f'<rect class="fate {fate}" x="{x:.1f}" y="18" width="{wide:.1f}" height="26">'
-            f"<title>{text(fate)} {first}-{last}</title></rect>"
-        )
+    marks: list[str] = []
     for name, offset, y in (
-        ("LSO", value.ends.last_stable_offset, 60),
+        ("LSO", value.ends.last_stable_offset, 108),
         ("HW", value.ends.high_watermark, 12),
     ):
         if not begin <= offset <= end:
             continue
-        x = 10 + (offset - begin) * scale
+        x = _strip_x(value, offset)
         anchor = "end" if x > STRIP_WIDTH * 0.7 else "start"
-        parts.append(
-            f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="50"/>'
+        marks.append(
+            f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="98"/>'
             f'<text x="{x:.1f}" y="{y}" text-anchor="{anchor}">{name} {offset}</text>'
         )
     return Safe(
-        f'<svg class="strip" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {STRIP_WIDTH} 66" role="img" '
-        f'aria-label="offsets {begin} to {end}">{"".join(parts)}</svg>'
+        f'<svg class="strip" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {STRIP_WIDTH} 114" role="img" '
+        f'aria-label="offsets {begin} to {end}">'
+        f"{_band(value, 'read_uncommitted', _runs(value.stretches), 18)}"
+        f"{_band(value, 'read_committed', _seen_by_committed(value), 60)}{''.join(marks)}</svg>"
     )
+
+
+def _strip_x(value: PartitionPage, offset: int) -> float:
+    begin, end = value.start, max(value.stop, value.start + 1)
+    return 10 + (max(offset, begin) - begin) * (STRIP_WIDTH - 20) / (end - begin)
+
+
+def _band(value: PartitionPage, name: str, runs: Sequence[tuple[str, int, int]], y: int) -> str:
+    """What is rare is drawn over what is common, and never too thin to be seen."""
+    parts: list[str] = []
+    for fate, first, last in sorted(runs, key=lambda each: OVER.index(each[0])):
+        x = _strip_x(value, first)
+        wide = max(_strip_x(value, last + 1) - x - 0.5, 2.5 if fate in ("aborted", "open", "waits") else 1.0)
+        x = min(x, STRIP_WIDTH - 10 - wide)
+        parts.append(
+            f'<rect class="fate {fate}" x="{x:.1f}" y="{y}" width="{wide:.1f}" height="24">'
+            f"<title>{text(fate)} {first}-{last}</title></rect>"
+        )
+    return (
+        f'<g class="band {name}">{"".join(parts)}'
+        f'<text class="axis" x="10" y="{y + 35}">{name} gets</text></g>'
+    )
+
+
+def _seen_by_committed(value: PartitionPage) -> list[tuple[str, int, int]]:
+    """Committed records below the last stable offset; what lies behind that waits, whatever its fate."""
+    lso = value.ends.last_stable_offset
+    seen = [
+        (fate, first, min(last, lso - 1))
+        for fate, first, last in _runs(value.stretches)
+        if fate == "committed" and first < lso
+    ]
+    return [*seen, ("waits", max(lso, value.start), value.stop - 1)] if lso < value.stop else seen
 
 
 def _runs(found: Sequence[Stretch]) -> list[tuple[str, int, int]]:
@@ -633,6 +789,7 @@ def _legend(value: PartitionPage) -> Safe:
     return el(
         "p",
         *(el("span", each, class_=f"fate {each}") for each in ("committed", "open", "aborted", "marker")),
+        el("span", "waits for the last stable offset", class_="fate waits"),
         el("span", f"offsets {value.start:,} to {max(value.stop - 1, value.start):,}"),
         link("older", *where, start=older) if value.start > ends.log_start else None,
         link("newest", *where) if value.stop < ends.high_watermark else None,
@@ -661,25 +818,34 @@ def _hex_pane(hexed: Sequence[Piece], offset: int | None) -> Safe | None:
 # ---- Groups, Spark, Cost, Learn
 
 
-def groups(found: Sequence[GroupRow]) -> Safe:
+def groups(found: Sequence[GroupView]) -> Safe:
     rows = [
         (
-            each.group,
-            el("span", each.state, class_="state"),
+            group.group,
+            el("span", group.state, class_="state"),
             link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
-            each.committed_offset,
-            each.lag_offsets,
-            "many" if each.lag_records is None else each.lag_records,
-            "-"
-            if each.blocked_by is None
-            else "a hanging transaction"
-            if each.blocked_by == "hanging"
-            else link(each.blocked_by, "txn", each.blocked_by),
+            "-" if each.committed_offset is None else each.committed_offset,
+            "-" if each.lag_offsets is None else each.lag_offsets,
+            _lag_records(each),
+            _blocked_by(each.blocked_by),
         )
-        for each in found
+        for group in found
+        for each in group.offsets
     ]
     head = "group|state|partition|committed|lag in offsets|lag in visible records|blocked by".split("|")
     return table(head, rows, empty="No group has committed an offset.")
+
+
+def _lag_records(found: GroupOffset) -> Child:
+    if found.lag_records is not None:
+        return found.lag_records
+    return "-" if found.lag_offsets is None else "many"
+
+
+def _blocked_by(holder: str | None) -> Child:
+    if holder is None:
+        return "-"
+    return "a hanging transaction" if holder == HANGING else link(holder, "txn", holder)
 
 
 def spark(found: Sequence[SparkQuery]) -> Safe:
@@ -851,7 +1017,7 @@ def learn(
         for key, title, what in stories
     ]
     result = (
-        join(el("h2", "What happened"), el("ol", *(el("li", each) for each in said)), lanes(told))
+        join(el("h2", "What happened"), el("ol", *(el("li", each) for each in said)), lanes(told, Logs()))
         if told is not None
         else None
     )

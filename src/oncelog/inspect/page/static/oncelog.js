@@ -4,6 +4,7 @@
 const main = document.getElementById("main");
 const CAN_FOCUS = "a, button, input, summary, g.box";
 let asking = false;
+let paused = false;
 let pressed = false; // a click on what is replaced between press and release is lost
 
 function localTimes(root) {
@@ -16,7 +17,7 @@ function localTimes(root) {
 
 function busy() {
   const focused = document.activeElement;
-  return pressed || document.hidden || (focused && focused.closest("form, details[open]")) || !window.getSelection().isCollapsed;
+  return paused || pressed || document.hidden || (focused && focused.closest("form, details[open]")) || !window.getSelection().isCollapsed;
 }
 
 // Puts the new nodes in place of the old ones; who walks with the keyboard stays where they are.
@@ -78,12 +79,24 @@ main.addEventListener("keydown", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "p" && !pause.hidden) pause.click();
   const tabs = [...document.querySelectorAll("a.tab")];
   if (/^[1-9]$/.test(event.key) && tabs[Number(event.key) - 1]) tabs[Number(event.key) - 1].click();
   if (event.key === "/") { const field = document.querySelector("input[name=match]"); if (field) { event.preventDefault(); field.focus(); } }
 });
 
+// What is shown stays as it is until it is asked to go on.
+const pause = document.getElementById("pause");
+pause.addEventListener("click", () => {
+  paused = !paused;
+  pause.setAttribute("aria-pressed", String(paused));
+  pause.textContent = paused ? "go on" : "pause";
+  document.body.classList.toggle("paused", paused);
+  refresh();
+});
+
 localTimes(document);
+pause.hidden = !main.dataset.live;
 if (main.dataset.live) {
   const stream = new EventSource("/events");
   stream.addEventListener("tick", refresh);

@@ -1,0 +1,121 @@
+"""Groups: how much each still has to read, in offsets and in records, and which transaction it waits for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from oncelog.client.admin import LATEST, Admin, GroupMember, OffsetView
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import RefusedByBroker
+from oncelog.errors import ErrorCode
+from oncelog.inspect import views
+from oncelog.inspect.ask import SideDoor
+from oncelog.inspect.lag import COUNTED_OFFSETS, lag_records
+from oncelog.model import TopicPartition
+
+HANGING: Final = "hanging"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """A partition of a group: committed by it, or assigned to a member. What is not known is None."""
+
+    topic: str
+    partition: int
+    committed_offset: int | None
+    log_end_offset: int | None  # None: the topic was deleted since
+    lag_offsets: (
+        int | None
+    )  # up to the high watermark, as Kafka counts: markers and aborted records are in it
+    lag_records: (
+        int | None
+    )  # what a reader at read_committed would get now; None too if they are too many to count
+    blocked_by: str | None  # the transactional id that holds the partition, or "hanging"
+    member_id: str | None
+    host: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    group: str
+    state: str
+    type: str
+    protocol: str
+    coordinator: str
+    members: tuple[GroupMember, ...]
+    offsets: tuple[GroupOffset, ...]
+
+
+def holders(cluster: Cluster, door: SideDoor, *, now_ms: int) -> dict[TopicPartition, str]:
+    """Who holds each held partition."""
+    return {
+        TopicPartition(each.topic, each.partition): each.transactional_id or HANGING
+        for each in views.pins(cluster, door, now_ms=now_ms, counted_offsets=0)
+    }
+
+
+def described(
+    admin: Admin, group: str, held: Mapping[TopicPartition, str], counted_offsets: int = COUNTED_OFFSETS
+) -> GroupView:
+    """One group. Records are counted by reading the headers of batches, if they are no more than `counted_offsets`."""
+    view = admin.describe_group(group)
+    committed = admin.group_offsets(group)
+    owners = {each: member for member in view.members for each in member.assignment}
+    everywhere = sorted({*committed, *owners})
+    ends = _ends(admin, everywhere)
+    offsets: list[GroupOffset] = []
+    for each in everywhere:
+        at = committed[each].offset if each in committed else None
+        end = ends[each].offset if each in ends else None
+        owner = owners.get(each)
+        offsets.append(
+            GroupOffset(
+                topic=each.topic,
+                partition=each.partition,
+                committed_offset=at,
+                log_end_offset=end,
+                lag_offsets=None if at is None or end is None else max(end - at, 0),
+                lag_records=None
+                if at is None or end is None
+                else lag_records(admin.cluster, each, at, counted_offsets),
+                blocked_by=held.get(each),
+                member_id=None if owner is None else owner.member_id,
+                host=None if owner is None else owner.host,
+            )
+        )
+    return GroupView(
+        group=view.group,
+        state=view.state,
+        type=view.type,
+        protocol=view.protocol,
+        coordinator=view.coordinator,
+        members=tuple(view.members),
+        offsets=tuple(offsets),
+    )
+
+
+def everyone(
+    cluster: Cluster, held: Mapping[TopicPartition, str], counted_offsets: int = COUNTED_OFFSETS
+) -> list[GroupView]:
+    """All groups, without those that went while they were asked for."""
+    admin = Admin(cluster)
+    found: list[GroupView] = []
+    for listing in admin.list_groups():
+        try:
+            found.append(described(admin, listing.group, held, counted_offsets))
+        except RefusedByBroker:
+            continue
+    return found
+
+
+def _ends(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetView]:
+    """A group may remember topics that were deleted since: those have no end."""
+    ends: dict[TopicPartition, OffsetView] = {}
+    for each in partitions:
+        try:
+            ends |= admin.offsets_at({each: LATEST})
+        except RefusedByBroker as fault:
+            if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            admin.cluster.forget(each.topic)
+    return ends
