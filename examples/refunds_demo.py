@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,13 +52,18 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def served_broker(folder: Path) -> Generator[str]:
-    """`oncelog serve` as a process of its own, on a free port."""
+    """`oncelog serve` as a process of its own, on a free port. Ctrl-C is for us alone, and it goes when we do."""
     words = [sys.executable, "-m", "oncelog.cli.main", "serve", "--listen", "127.0.0.1:0"]
     words += ["--data-dir", str(folder / "data"), "--durability", "process"]
     log = folder / "broker.log"
     with log.open("w") as stderr:
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
         )
     assert process.stdout is not None
     try:
@@ -426,22 +432,24 @@ def keep(bootstrap: str, folder: Path, asked: argparse.Namespace) -> None:
     driver.start()
     feed.start()
     page = subprocess.Popen(
-        [sys.executable, "-m", "oncelog.cli.main", "ui", "--bootstrap", bootstrap, "--listen", "127.0.0.1:0"]
+        [sys.executable, "-m", "oncelog.cli.main", "ui", "--bootstrap", bootstrap, "--listen", "127.0.0.1:0"],
+        start_new_session=True,
     )
-    say("\nBroker, feed, pipeline and page run on until Ctrl-C. Look at them, or kill the driver:")
-    say(f"  oncelog consume refunds-emitted --bootstrap {bootstrap}")
-    say(f"  oncelog groups describe {ID} --bootstrap {bootstrap}")
-    say(f"  oncelog txn ls --bootstrap {bootstrap}")
-    say(f"  oncelog pipeline refunds --no-run --check --running --bootstrap {bootstrap}")
     try:
+        say("\nBroker, feed, pipeline and page run on until Ctrl-C. Look at them, or kill the driver:")
+        say(f"  oncelog consume refunds-emitted --bootstrap {bootstrap}")
+        say(f"  oncelog groups describe {ID} --bootstrap {bootstrap}")
+        say(f"  oncelog txn ls --bootstrap {bootstrap}")
+        say(f"  oncelog pipeline refunds --no-run --check --running --bootstrap {bootstrap}")
         driver.over.wait()
     except KeyboardInterrupt:
         say("stopping")
     finally:
         page.terminate()
-        feed.finish()
         driver.stop()
         page.wait()
+    rows = feed.finish()
+    say(f"feed       {rows:,} settlements more")
 
 
 def main() -> int:
@@ -458,8 +466,14 @@ def main() -> int:
     asked = parser.parse_args()
     asked.seed = time.time_ns() % 1_000_000 if asked.seed is None else asked.seed
     asked.dice = Random(asked.seed)
-    with tempfile.TemporaryDirectory(prefix="oncelog-demo-") as folder:
-        return run(Path(folder), asked)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: what we started ends with us
+        signal.signal(number, signal.default_int_handler)
+    try:
+        with tempfile.TemporaryDirectory(prefix="oncelog-demo-") as folder:
+            return run(Path(folder), asked)
+    except KeyboardInterrupt:
+        say("interrupted: nothing is proved")
+        return 130
 
 
 if __name__ == "__main__":

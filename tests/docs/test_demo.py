@@ -1,7 +1,14 @@
 """`make demo` does what it says, and it is not easily pleased."""
 
+import contextlib
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
+import time
+import urllib.request
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +20,7 @@ from examples.refunds_demo import is_proved, table
 from oncelog.pipelines.proof import Verdict
 from tests.docs.tree import ROOT
 
+MARK = "ONCELOG_TEST_DEMO"
 GOOD = Verdict(
     "refunds",
     rows_in=3000,
@@ -77,6 +85,19 @@ def test_a_connector_that_cannot_be_had_is_said(
     assert str(caught.value) == said
 
 
+def test_a_maven_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mvn = tmp_path / "mvn"
+    mvn.write_text("#!/bin/sh\n/bin/sleep 60\nexit 1\n")  # a child that holds the pipe, as Java does
+    mvn.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(connector, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(connector, "LIMIT_S", 0.5)
+    begun = time.monotonic()
+    with pytest.raises(connector.NotToBeHad, match=r"mvn: not done within 0\.5 s"):
+        connector.jars()
+    assert time.monotonic() - begun < 30
+
+
 def demo(*words: str, limit_s: float = 280) -> subprocess.CompletedProcess[str]:
     command: Sequence[str] = [sys.executable, "-m", "examples.refunds_demo", *words]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
@@ -89,3 +110,50 @@ def test_the_demo_survives_its_kills() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "in mid-transaction" in done.stdout or "right after a commit" in done.stdout
     assert "Every refund is there once, with its audit row; librdkafka counts the same." in done.stdout
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(300)
+def test_what_is_kept_running_ends_with_an_interrupt_and_leaves_nothing() -> None:
+    words = [sys.executable, "-m", "examples.refunds_demo", "--rows", "1000", "--rows-per-batch", "500"]
+    kept = subprocess.Popen(
+        [*words, "--kills", "0", "--no-builtin"],
+        cwd=ROOT,
+        env={**os.environ, "KEEP": "1", MARK: str(os.getpid())},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    said: list[str] = []
+    killer = threading.Timer(240, os.killpg, (kept.pid, signal.SIGKILL))
+    killer.start()
+    try:
+        assert kept.stdout is not None
+        for line in kept.stdout:
+            said.append(line)
+            if found := re.search(r"oncelog page on (http\S+)", line):
+                with urllib.request.urlopen(found[1], timeout=60) as answer:
+                    assert b"<html" in answer.read()
+                os.killpg(kept.pid, signal.SIGINT)  # as a terminal does
+        assert kept.wait(120) == 0, "".join(said)
+    finally:
+        killer.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(kept.pid, signal.SIGKILL)
+    text = "".join(said)
+    assert "Every refund is there once" in text
+    assert "stopping" in text
+    assert "Traceback" not in text
+    assert marked() == []
+
+
+def marked() -> list[str]:
+    """Processes that the demo of this test left behind: its environment goes to all that it starts."""
+    wanted = f"{MARK}={os.getpid()}".encode()
+    found: list[str] = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (each / "environ").read_bytes().split(b"\0"):
+                found.append((each / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found

@@ -1,6 +1,6 @@
 """Stands in for the Spark driver of `refunds` where the command line is the subject: no Spark, no transactions, quick.
 
-Arguments: BOOTSTRAP FOLDER FAULT. FAULT is none, crash (the first life dies half way, before it did anything), double (the
+Arguments: BOOTSTRAP FOLDER FAULT GROUP. FAULT is none, crash (the first life dies half way, before it did anything), double (the
 last refund is written twice), fail (every life fails), forever (works, then waits for the end of its stdin).
 """
 
@@ -17,7 +17,7 @@ from oncelog.client.producer import Producer
 from oncelog.model import TopicPartition
 
 
-def main(bootstrap: str, folder: str, fault: str) -> int:
+def main(bootstrap: str, folder: str, fault: str, group: str) -> int:
     lives = Path(folder) / "lives"
     with lives.open("a") as file:
         file.write("life\n")
@@ -42,7 +42,7 @@ def main(bootstrap: str, folder: str, fault: str) -> int:
         if fault == "double":
             producer.send("refunds-emitted", value)
         producer.flush()
-        Admin(cluster).commit_offsets("pipeline-refunds", upto)
+        Admin(cluster).commit_offsets(group, upto)
     print(json.dumps({"batch": 0, "rows": len(source)}), flush=True)
     if fault == "forever":
         sys.stdin.read()

@@ -1,5 +1,6 @@
 """`oncelog pipeline`: list, usage, feeding, checking, and runs whose driver is a stand-in without Spark."""
 
+import importlib
 import importlib.util
 import json
 import os
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -17,6 +19,8 @@ import oncelog
 import oncelog.cli.pipeline as subject
 from oncelog.cli.main import main
 from oncelog.pipelines import PIPELINES, Run
+from oncelog.pipelines import run as driver
+from oncelog.pipelines.run import command
 from oncelog.pipelines.supervise import Restarts, Supervisor
 
 DRIVER = Path(__file__).with_name("plain_driver.py")
@@ -57,15 +61,15 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str],
     """Puts the plain driver with a fault in the place of Spark's; the file that counts its lives."""
 
     def use(fault: str) -> Path:
-        def command(name: str, run: Run, **_: object) -> list[str]:
+        def plain(name: str, run: Run, **_: object) -> list[str]:
             assert name == "refunds"
-            return [sys.executable, str(DRIVER), run.bootstrap, str(tmp_path), fault]
+            return [sys.executable, str(DRIVER), run.bootstrap, str(tmp_path), fault, run.transactional_id]
 
         class Hasty(Supervisor):
             def __init__(self, *given: Any, **named: Any) -> None:
                 super().__init__(*given, **named, restarts=Restarts(0.01, 0.01, 3))
 
-        monkeypatch.setattr(subject, "command", command)
+        monkeypatch.setattr(subject, "command", plain)
         monkeypatch.setattr(subject, "Supervisor", Hasty)
         return tmp_path / "lives"
 
@@ -90,6 +94,7 @@ def test_list_shows_every_pipeline_with_its_topics(cli: Cli) -> None:
         (["refund"], "found refund"),
         (["refunds", "--bootstrap", "127.0.0.1:1"], "--bootstrap needs --checkpoint DIR"),
         (["refunds", "--no-run", "--check"], "--no-run needs --bootstrap"),
+        (["refunds", "--command-config", "client.properties"], "--command-config needs --bootstrap"),
         (["refunds", "--once", "--for", "3"], "not allowed with"),
         (["refunds", "--rows", "0"], "wanted a whole number of 1 or more"),
         (["refunds", "--conf", "speed=9"], "--conf: wanted spark.NAME=VALUE, found 'speed=9'"),
@@ -186,3 +191,71 @@ def test_an_interrupt_stops_and_checks(
     threading.Thread(target=interrupt, daemon=True).start()
     table = figures(cli(*words, "--rows", "40", "--check", status=130))
     assert table["rows in"] == "40"
+
+
+def test_an_id_of_its_own_is_that_of_the_proof_too(
+    cli: Cli, stand_in: Callable[[str], Path], broker: oncelog.Broker, tmp_path: Path
+) -> None:
+    stand_in("none")
+    words = ["refunds", "--bootstrap", broker.bootstrap, "--checkpoint", str(tmp_path)]
+    said = cli.json(*words, "--feed", "--rows", "60", "--once", "--check", "--transactional-id", "mine")
+    assert (said["verdict"]["holds"], said["verdict"]["pending"]) == (True, 0)
+    assert "60 of 60 rows" in cli.said
+    said = cli.json(*words, "--no-run", "--check", status=1)  # nobody committed as pipeline-refunds
+    assert said["verdict"]["pending"] == 60
+
+
+# How connections are protected
+
+SECURITY = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.password": "open sesame"}
+KAFKA = {
+    "kafka.bootstrap.servers": "b:1",
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.sasl.mechanism": "PLAIN",
+    "kafka.sasl.password": "open sesame",
+}
+
+
+def test_a_run_is_said_without_its_secrets() -> None:
+    run = Run("b:1", "c", "t", True, 5, SECURITY)
+    assert run.kafka == KAFKA
+    words = [*command("refunds", run, command_config="client.properties"), repr(run)]
+    assert "client.properties" in words
+    assert "sesame" not in " ".join(words)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_every_reader_and_writer_of_a_pipeline_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, _, function = PIPELINES[name].start.partition(":")
+    pipeline = importlib.import_module(module)
+    spark, to_topic, sink = MagicMock(), MagicMock(), MagicMock()
+    for each in ("F", "transform"):
+        monkeypatch.setattr(pipeline, each, MagicMock())
+    monkeypatch.setattr(pipeline, "to_topic", to_topic)
+    monkeypatch.setattr(pipeline, "Sink", sink, raising=False)
+    getattr(pipeline, function)(spark, Run("b:1", "c", "mine", True, 5, SECURITY))
+    readers = [each for each in spark.mock_calls if each[0].endswith("format().options")]
+    assert [each.kwargs for each in readers] == [KAFKA] * (1 + len(PIPELINES[name].tables))
+    writer = {**KAFKA, "transactionalId": "mine"}
+    told = [each.kwargs for each in to_topic.mock_calls if each[0].endswith("format().options")]
+    told += [each.args[0] for each in sink.call_args_list]
+    assert told == [writer]
+    if "options" in to_topic.call_args.kwargs:  # it asks how many partitions there are
+        assert to_topic.call_args.kwargs["options"] == writer
+
+
+def test_a_driver_reads_the_file_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("".join(f"{name}={value}\n" for name, value in {**SECURITY, "acks": "1"}.items()))
+    started: list[Run] = []
+
+    def start(_: object, run: Run) -> None:
+        started.append(run)
+
+    monkeypatch.setattr("oncelog.spark.session", MagicMock())
+    monkeypatch.setattr("oncelog.pipelines.refunds.start", start)
+    monkeypatch.setattr(driver, "follow", MagicMock())
+    monkeypatch.setattr(driver, "Leash", MagicMock())
+    run = Run("b:1", str(tmp_path), "mine", True, 5, SECURITY)
+    assert driver.main(command("refunds", run, command_config=str(config))[3:]) == 0
+    assert started == [run]

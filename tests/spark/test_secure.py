@@ -1,12 +1,17 @@
-"""Reading and writing over TLS and SASL: a real Spark and a real Apache Kafka; only with ORACLE=1."""
+"""Reading, writing, commands and a pipeline over TLS and SASL: a real Spark and a real Apache Kafka; only with ORACLE=1."""
 
+import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
+from oncelog.cli.main import main
 from oncelog.client.easy import read_all
+from oncelog.pipelines.supervise import Ended, Supervisor
 from tests.oracle import Oracle
 from tests.oracle.certificates import Certificates
 from tests.spark.feed import Feed, values, wait_for
@@ -141,3 +146,84 @@ def test_a_broker_whose_authority_is_not_trusted(
     del given["kafka.ssl.truststore.location"]
     with pytest.raises(Exception, match="its certificate is not to be trusted"):
         load(spark, given, "any").collect()
+
+
+# The command line
+
+
+def command_config(
+    kafka: Oracle, files: Certificates, way: str, folder: Path, password: str = PASSWORD
+) -> list[str]:
+    """`--bootstrap` and `--command-config` with the settings of `options`."""
+    given = {
+        name.removeprefix("kafka."): value for name, value in options(kafka, files, way, password).items()
+    }
+    bootstrap = given.pop("bootstrap.servers")
+    path = folder / "client.properties"
+    path.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
+    return ["--bootstrap", bootstrap, "--command-config", str(path)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_commands(
+    kafka: Oracle, files: Certificates, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = Feed(kafka.bootstrap).topic("commands")
+    at = command_config(kafka, files, way, tmp_path)
+    lines = tmp_path / "lines"
+    lines.write_text("one\ntwo\n")
+    assert main(["produce", topic, "--file", str(lines), *at]) == 0
+    for words in (["topics", "ls"], ["groups", "ls"], ["txn", "ls"], ["txn", "stuck"], ["doctor"]):
+        assert main([*words, *at]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    assert main(["consume", topic, "--to-end", "--values", *at]) == 0
+    assert sorted(capsys.readouterr().out.split()) == ["one", "two"]
+
+
+def test_a_command_with_a_wrong_password(
+    kafka: Oracle, files: Certificates, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = command_config(kafka, files, "SCRAM-SHA-512", tmp_path, "swordfish")
+    assert main(["topics", "ls", *at]) == 4
+    said = capsys.readouterr().err
+    assert "SASL SCRAM-SHA-512 as 'alice'" in said
+    assert "swordfish" not in said
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.xdist_group("spark")
+def test_a_pipeline_is_fed_run_and_proved(
+    kafka: Oracle,
+    files: Certificates,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ["pipeline", "refunds", *command_config(kafka, files, "SCRAM-SHA-256", tmp_path)]
+    words += ["--checkpoint", str(tmp_path / "checkpoint"), "--transactional-id", "secure-refunds"]
+    seen: set[str] = set()
+    start = Supervisor.run
+
+    def watched(self: Supervisor) -> Ended:
+        def look() -> None:
+            while not over.wait(0.2):
+                for each in psutil.Process().children(recursive=True):
+                    with contextlib.suppress(psutil.Error):
+                        seen.add(" ".join(each.cmdline()))
+
+        over = threading.Event()
+        thread = threading.Thread(target=look)
+        thread.start()
+        try:
+            return start(self)
+        finally:
+            over.set()
+            thread.join()
+
+    monkeypatch.setattr(Supervisor, "run", watched)
+    assert main([*words, "--feed", "--rows", "300", "--once", "--check", "--master", "local[2]"]) == 0
+    found = capsys.readouterr()
+    assert "refunds: the proof holds" in found.err, found.err
+    assert "rows in\t300" in found.out
+    assert any("oncelog.pipelines.run" in each for each in seen)
+    assert not [each for each in seen if PASSWORD in each]

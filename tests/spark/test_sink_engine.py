@@ -1,7 +1,7 @@
 """The sink's engine against a broker, without Spark: what is visible after each course of events. With ORACLE=1 on Apache Kafka too."""
 
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,14 +11,16 @@ import oncelog
 from oncelog.client.admin import Admin, OffsetView
 from oncelog.client.cluster import Cluster
 from oncelog.client.easy import create_topic, read_all
-from oncelog.client.faults import AuthenticationFailed
+from oncelog.client.faults import AuthenticationFailed, RefusedByBroker
 from oncelog.client.transactional import TransactionalId, TransactionProtocol
+from oncelog.errors import ErrorCode
 from oncelog.model import Producer, ProducerEpoch, TopicPartition
 from oncelog.server.main import Server
 from oncelog.spark.arrow import RecordBatch
 from oncelog.spark.fault_points import DIRECTORY, FAULT, Injected
 from oncelog.spark.progress import read_last_marker, stable_offsets
-from oncelog.spark.sink_options import SinkFailed, SinkRefused, TakenOver
+from oncelog.spark.sink_driver import SinkDriver
+from oncelog.spark.sink_options import SinkFailed, SinkRefused, TakenOver, read_options
 from oncelog.spark.sink_plan import Failure, Job, Verdict, read_marker
 from oncelog.tasks import spawn
 from tests.conformance import targets
@@ -26,6 +28,7 @@ from tests.oracle import Oracle
 from tests.spark.conftest import Stage
 from tests.spark.engine import Engine, numbered, rows
 from tests.toolchains import Missing, leave_out
+from tests.unit.test_client_security import Guarded
 
 ABORTED = ("PrepareAbort", "CompleteAbort")  # Kafka answers while markers are being written
 COMMITTED = ("PrepareCommit", "CompleteCommit")
@@ -551,8 +554,14 @@ def bad_rows(kind: str, name: str) -> RecordBatch:
         ("wrong partition", "has partitions 0 to 1, found 2"),
         ("negative partition", "has partitions 0 to 1, found -1"),
         ("partition as text", "wanted whole numbers, found string"),
-        ("too large for a request", r"-0: row \d: a record of \d+ bytes, max.request.size is 1048576"),
-        ("too large for the topic", r"Produce to .*-0 \(\d+ bytes\): .*MESSAGE_TOO_LARGE"),
+        (
+            "too large for a request",
+            r"row 1 of this task's rows for sink-\d+-bad-0: a record of \d+ bytes, max.request.size is 1048576",
+        ),
+        (
+            "too large for the topic",
+            r"row 1 of this task's rows for sink-\d+-bad-0: a record of 5\d+ bytes, max.message.bytes of topic .* is 2000",
+        ),
         ("null key", "INVALID_RECORD"),
     ],
 )
@@ -570,6 +579,82 @@ def test_bad_input(engine: Engine, kind: str, why: str) -> None:
     engine.shows([b"good"])
 
 
+# A topic that takes smaller record batches than others
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_small_rows_fit_a_topic_of_small_batches(engine: Engine, codec: str) -> None:
+    name = f"{engine.name}-small"
+    create_topic(engine.bootstrap, name, 2, {"max.message.bytes": "10000"})
+    engine.with_topic, engine.given["kafka.compression.type"] = False, codec
+    wanted = [b"%100d" % number for number in range(1_000)]
+    engine.micro_batch(0, rows(*wanted, topic=[name] * 1_000, partition=[0] * 1_000))
+    engine.shows(wanted, name)
+    # A record that the codec makes small enough is none that is too large.
+    large = rows(bytes(20_000), topic=[name], partition=[0])
+    if codec == "none":
+        with pytest.raises(SinkRefused, match=r"max\.message\.bytes of topic '.*' is 10000"):
+            engine.micro_batch(1, large)
+    else:
+        engine.micro_batch(1, large)
+        engine.shows([*wanted, bytes(20_000)], name)
+
+
+def test_the_row_that_is_too_large_is_named_by_its_place_among_all_of_the_partition(engine: Engine) -> None:
+    create_topic(engine.bootstrap, f"{engine.name}-small", 2, {"max.message.bytes": "2000"})
+    engine.given["topic"] = f"{engine.name}-small"
+    opened = engine.open()
+    large = rows(*[b"v"] * 40, b"v" * 3_000, b"v", partition=[0] * 42)
+    report = engine.task(opened, 0, numbered(0, 300), numbered(0, 7, partition=1), large, attempt_id=1_000)
+    assert report.failure is Failure.REFUSED
+    assert f"row 340 of this task's rows for {engine.given['topic']}-0: a record of 30" in report.fault
+
+
+def test_the_limit_of_a_topic_is_asked_once_for_many_micro_batches(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    ask = Admin.values_of_topics
+
+    def counted(self: Admin, setting: str, names: Sequence[str]) -> dict[str, str]:
+        asked.append(list(names))
+        return ask(self, setting, names)
+
+    monkeypatch.setattr(Admin, "values_of_topics", counted)
+    for batch_id in range(4):
+        engine.micro_batch(
+            batch_id, numbered(batch_id, batch_id + 1), numbered(batch_id, batch_id + 1, partition=1)
+        )
+    assert asked == [[engine.name]]
+
+
+def test_a_limit_that_was_raised_holds_at_once(engine: Engine) -> None:
+    with Cluster(engine.bootstrap) as cluster:
+        Admin(cluster).set_topic_settings(engine.name, {"max.message.bytes": "2000"})
+        large = rows(bytes(5_000), partition=[0])
+        with pytest.raises(SinkRefused, match="is 2000"):
+            engine.micro_batch(0, large)
+        engine.micro_batch(0, numbered(0, 1))  # 2000 is known again
+        Admin(cluster).set_topic_settings(engine.name, {"max.message.bytes": "20000"})
+    engine.micro_batch(1, large)
+    engine.shows([b"0", bytes(5_000)])
+
+
+def test_who_may_not_ask_for_the_limit_is_told_what_the_broker_refused(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> dict[str, str]:
+        raise RefusedByBroker(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "DescribeConfigs", "the broker")
+
+    monkeypatch.setattr(Admin, "values_of_topics", refused)
+    engine.micro_batch(0, numbered(0, 1))
+    with Cluster(engine.bootstrap) as cluster:
+        Admin(cluster).set_topic_settings(engine.name, {"max.message.bytes": "2000"})
+    with pytest.raises(SinkRefused, match=r"MESSAGE_TOO_LARGE.* may not ask for that"):
+        engine.micro_batch(1, rows(bytes(5_000), partition=[0]))
+    engine.shows([b"0"])
+
+
 def test_the_output_topic_must_be_there_before_anybody_is_fenced(engine: Engine) -> None:
     opened = engine.open()
     engine.given["topic"] = "not-there"
@@ -580,16 +665,38 @@ def test_the_output_topic_must_be_there_before_anybody_is_fenced(engine: Engine)
     engine.shows(values(0, 1))
 
 
-def test_wrong_credentials_are_said_at_once(engine: Engine) -> None:
+def test_a_listener_without_sasl_is_said_so_at_once(engine: Engine) -> None:
     engine.given |= {
         "kafka.security.protocol": "SASL_PLAINTEXT",
         "kafka.sasl.mechanism": "PLAIN",
         "kafka.sasl.username": "ann",
         "kafka.sasl.password": "open sesame",
     }
-    with pytest.raises(AuthenticationFailed) as caught:
+    with pytest.raises(
+        AuthenticationFailed, match=r"SaslHandshake for PLAIN: broker .* answered ILLEGAL_SASL_STATE"
+    ) as caught:
         engine.open()
     assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_wrong_credentials_are_said_at_once(mechanism: str) -> None:
+    with Guarded(None, (mechanism,)) as broker:
+        options = read_options(
+            {
+                "kafka.bootstrap.servers": broker.bootstrap,
+                "transactionalId": "copy",
+                "topic": "t",
+                "kafka.security.protocol": "SASL_PLAINTEXT",
+                "kafka.sasl.mechanism": mechanism,
+                "kafka.sasl.username": "alice",
+                "kafka.sasl.password": "swordfish",
+            }
+        )
+        said = f"SASL {mechanism} as 'alice': .*failed: no"
+        with SinkDriver(options) as driver, pytest.raises(AuthenticationFailed, match=said) as caught:
+            driver.open("q1")
+    assert "swordfish" not in str(caught.value)
 
 
 def test_a_timeout_beyond_the_broker_s_limit_is_said_so(engine: Engine) -> None:

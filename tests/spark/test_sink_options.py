@@ -13,6 +13,9 @@ kafka.enable.idempotence=false             | wanted true
 kafka.compression.type=brotli              | wanted none or gzip
 kafka.transactional.id=x                   | say transactionalId
 kafka.no.such.setting=1                    | kafka.no.such.setting: not known
+kafka.partitioner.class=org.example.Mine   | kafka.partitioner.class: not known
+kafka.interceptor.classes=org.example.Mine | kafka.interceptor.classes: not known
+kafka.partitioner.ignore.keys=true         | kafka.partitioner.ignore.keys: wanted false, found 'true'
 comitOffsets=true                          | comitoffsets: not known .* commitoffsets
 kafka.batch.size=2000000                   | wanted a whole number from 1 to 1000000, found '2000000'
 kafka.transaction.timeout.ms=soon          | found 'soon'
@@ -42,6 +45,21 @@ def test_names_in_any_case() -> None:
     assert options.commit_offsets is CommitOffsets.NEVER
     assert options.codec == "lz4"
     assert options.checkpoint == "/tmp/c"
+
+
+# What people carry over from a Java producer, and what changes no result of ours.
+HARMLESS = """
+client.dns.lookup=use_all_dns_ips metric.reporters= metrics.recording.level=INFO enable.metrics.push=false
+partitioner.adaptive.partitioning.enable=false partitioner.availability.timeout.ms=0 partitioner.ignore.keys=false
+socket.connection.setup.timeout.ms=10000 socket.connection.setup.timeout.max.ms=30000 retry.backoff.max.ms=1000
+metadata.max.idle.ms=300000 metadata.recovery.strategy=rebootstrap linger.ms=5 retries=2147483647 compression.zstd.level=3
+"""
+
+
+@pytest.mark.parametrize("pair", HARMLESS.split())
+def test_harmless_settings_of_a_java_producer_are_taken(pair: str) -> None:
+    name, _, value = pair.partition("=")
+    assert read_options({**GIVEN, f"kafka.{name}": value}) == read_options(GIVEN)
 
 
 def test_a_named_write() -> None:

@@ -370,6 +370,11 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="Spark's checkpoint; a restart goes on from it; needed with --bootstrap",
     )
+    parser.add_argument(
+        "--transactional-id",
+        metavar="ID",
+        help="also the group of its source offsets; default pipeline-NAME",
+    )
     ends = parser.add_mutually_exclusive_group()
     ends.add_argument("--once", action="store_true", help="end when all that was there at the start is done")
     ends.add_argument(
@@ -436,6 +441,11 @@ def _broker_command(
     )
     parser.add_argument(
         "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="for each answer; default 30"
+    )
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="TLS and SASL: security.protocol=... and so on, as Kafka's tools",
     )
     return _output(parser, run)
 

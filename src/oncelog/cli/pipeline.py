@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from oncelog.cli.connect import connect
+from oncelog.cli.connect import connect, security_settings
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
+from oncelog.client.security import Security
 from oncelog.pipelines import PARTITIONS, PIPELINES, Pipeline, Run
 from oncelog.pipelines.feed import Feeder, make_topics, rows_in
 from oncelog.pipelines.proof import Verdict, read_logs
@@ -50,6 +51,8 @@ def pipeline(options: argparse.Namespace) -> int:
         raise UsageFault(f"wanted one of {', '.join(PIPELINES)}, found {options.name or 'no name'}")
     if not options.no_run and importlib.util.find_spec("pyspark") is None:
         raise UsageFault("wanted pyspark, found none: pip install 'oncelog[spark]'")
+    if options.transactional_id is None:
+        options.transactional_id = chosen.transactional_id
     with _place(options) as place:
         return _trial(options, chosen, place, printer)
 
@@ -78,6 +81,8 @@ def _place(options: argparse.Namespace) -> Generator[_Place]:
                 options.bootstrap, options.checkpoint or "", log, options.feed, options.check, options.once
             )
             return
+        if options.command_config is not None:
+            raise UsageFault("--command-config needs --bootstrap: a broker of our own asks nobody who he is")
         if options.no_run:
             raise UsageFault("--no-run needs --bootstrap: a broker of our own has nothing in it")
         from oncelog.embed import Broker
@@ -104,21 +109,22 @@ def _trial(options: argparse.Namespace, chosen: Pipeline, place: _Place, printer
     verdict = None
     if place.check:
         drained = ended is Ended.DONE or (options.no_run and not (place.feed or options.running))
-        verdict = prove(place.bootstrap, chosen, drained=drained)
+        verdict = prove(options, chosen, drained=drained)
     _tell(chosen, progress, ended, verdict, printer)
     if ended is Ended.GIVEN_UP or (verdict is not None and not verdict.holds):
         return Exit.BAD
     return Exit.INTERRUPTED if interrupted else Exit.FINE
 
 
-def prove(bootstrap: str, chosen: Pipeline, *, drained: bool) -> Verdict:
+def prove(options: argparse.Namespace, chosen: Pipeline, *, drained: bool) -> Verdict:
     logs = read_logs(
-        bootstrap,
+        options.bootstrap,
         chosen.source,
         chosen.outputs,
         tables=chosen.tables,
-        group=chosen.transactional_id,
+        group=options.transactional_id,
         drained=drained,
+        security=Security.from_options(security_settings(options)),
     )
     return chosen.judge(chosen.name, logs)
 
@@ -150,8 +156,14 @@ def _feed(
 
 
 def _supervisor(options: argparse.Namespace, chosen: Pipeline, place: _Place, printer: Printer) -> Supervisor:
-    run = Run(place.bootstrap, place.checkpoint, chosen.transactional_id, place.once, options.rows_per_batch)
-    words = command(chosen.name, run, master=options.master, conf=_conf(options.conf))
+    run = Run(place.bootstrap, place.checkpoint, options.transactional_id, place.once, options.rows_per_batch)
+    words = command(
+        chosen.name,
+        run,
+        master=options.master,
+        conf=_conf(options.conf),
+        command_config=options.command_config,
+    )
     return Supervisor(chosen.name, words, log=place.log, tell=printer.note)
 
 
@@ -183,20 +195,22 @@ def _run(
     interrupted = False
     try:
         while not is_over.is_set() and (until is None or time.monotonic() < until):
-            line.show(_look(supervisor, chosen, cluster))
+            line.show(_look(options, supervisor, chosen, cluster))
             is_over.wait(LOOK_EVERY_S)
     except KeyboardInterrupt:
         interrupted = True
     supervisor.stop()
     is_over.wait()
-    line.end(_look(supervisor, chosen, cluster))
+    line.end(_look(options, supervisor, chosen, cluster))
     return ends[0], interrupted
 
 
-def _look(supervisor: Supervisor, chosen: Pipeline, cluster: Cluster) -> Progress:
+def _look(
+    options: argparse.Namespace, supervisor: Supervisor, chosen: Pipeline, cluster: Cluster
+) -> Progress:
     try:
         return replace(
-            supervisor.progress, position=position(cluster, chosen.source, chosen.transactional_id)
+            supervisor.progress, position=position(cluster, chosen.source, options.transactional_id)
         )
     except ClientFault:  # the broker is away for a moment; the pipeline will notice too
         return supervisor.progress

@@ -19,6 +19,7 @@ ROOT_RESULTS = Path("bench/results")  # of a checkout
 def ui(options: argparse.Namespace) -> int:
     """Prints one line with the address and the token, then serves until SIGINT or SIGTERM."""
     listen = address_of("--listen", options.listen)
+    connect(options).close()  # sends nothing; a wrong option or file is said now
     server = _server(
         listen,
         options.token,

@@ -244,6 +244,23 @@ class Admin:
             key=lambda setting: setting.name,
         )
 
+    def values_of_topics(self, setting: str, names: Sequence[str]) -> dict[str, str]:
+        """One setting of several topics, by topic, in one request; without those whose settings we may not see."""
+        resources = [
+            DescribeConfigsResource(
+                resource_type=_Resource.TOPIC, resource_name=each, configuration_keys=[setting]
+            )
+            for each in names
+        ]
+        request = DescribeConfigsRequest(resources=resources)
+        results = self.cluster.any().send(request, DescribeConfigsResponse).results
+        return {
+            result.resource_name: each.value
+            for result in results
+            for each in result.configs
+            if result.error_code == ErrorCode.NONE and each.name == setting and each.value is not None
+        }
+
     def set_topic_settings(self, name: str, values: Mapping[str, str | None]) -> None:
         """Sets each of these settings; None takes one back to its default. The others stay."""
         configs = [

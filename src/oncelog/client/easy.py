@@ -6,6 +6,7 @@ from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.consumer import Reader
 from oncelog.client.producer import Producer, Written
+from oncelog.client.security import PLAINTEXT, Security
 from oncelog.client.visible import ReadRecord
 from oncelog.model import Isolation, TopicPartition
 
@@ -43,12 +44,17 @@ def write_all(
 
 
 def read_all(
-    bootstrap: str, topic: str, isolation: str = "committed", *, timeout_ms: int = 30_000
+    bootstrap: str,
+    topic: str,
+    isolation: str = "committed",
+    *,
+    timeout_ms: int = 30_000,
+    security: Security = PLAINTEXT,
 ) -> list[ReadRecord]:
     """All records of a topic up to what is its end now, by partition and offset."""
     if isolation not in ISOLATIONS:
         raise ValueError(f"isolation: wanted {' or '.join(ISOLATIONS)}, found {isolation!r}")
-    with Cluster(bootstrap, timeout_ms=timeout_ms) as cluster:
+    with Cluster(bootstrap, timeout_ms=timeout_ms, security=security) as cluster:
         partitions = Admin(cluster).partitions_of(topic)
         reader = Reader(cluster, isolation=ISOLATIONS[isolation])
         reader.assign(dict.fromkeys(partitions, "earliest"))

@@ -307,7 +307,7 @@ class SideDoor:
         known = self._cluster.any()
         if self._is_there:
             return known.send(request, wanted, version)
-        with Connection(known.address, client_id=known.client_id, timeout_ms=known.timeout_ms) as door:
+        with self._cluster.dial(known.address, client_id=known.client_id) as door:
             try:
                 return door.send(request, wanted, version)
             except (Unreachable, TimedOut, RefusedByBroker):

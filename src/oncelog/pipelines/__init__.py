@@ -1,7 +1,7 @@
 """Pipelines to copy from, each with rows to feed it and a proof of what it wrote. Importing this needs no Spark."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oncelog.pipelines import feed, proof
@@ -41,6 +41,15 @@ class Run:
     transactional_id: str
     once: bool  # end when all that was there at the start is done
     rows_per_batch: int
+    security: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)  # by Kafka's names
+
+    @property
+    def kafka(self) -> dict[str, str]:
+        """The cluster, as options of source and sink."""
+        return {
+            "kafka.bootstrap.servers": self.bootstrap,
+            **{f"kafka.{name}": value for name, value in self.security.items()},
+        }
 
     @property
     def trigger(self) -> dict[str, Any]:

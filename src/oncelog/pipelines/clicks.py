@@ -18,7 +18,7 @@ LATENESS = "1 hour"  # a click that comes later than this is not counted
 def read(spark: SparkSession, run: Run) -> DataFrame:
     clicks = (
         spark.readStream.format("oncelog")
-        .option("kafka.bootstrap.servers", run.bootstrap)
+        .options(**run.kafka)
         .option("subscribe", "clicks")
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", run.rows_per_batch)
@@ -41,7 +41,7 @@ def transform(clicks: DataFrame) -> DataFrame:
 
 def start(spark: SparkSession, run: Run) -> StreamingQuery:
     """Update mode: a row for each count that a micro-batch has changed. Spark lets only foreachBatch write those."""
-    sink = {"kafka.bootstrap.servers": run.bootstrap, "transactionalId": run.transactional_id}
+    sink = {**run.kafka, "transactionalId": run.transactional_id}
     return (
         to_topic(transform(read(spark, run)), "clicks-per-hour", options=sink)
         .writeStream.outputMode("update")
@@ -54,7 +54,7 @@ def start(spark: SparkSession, run: Run) -> StreamingQuery:
 
 def start_final(spark: SparkSession, run: Run) -> StreamingQuery:
     """Append mode: an hour's count is written when the watermark has passed its end, and never again."""
-    sink = {"kafka.bootstrap.servers": run.bootstrap, "transactionalId": run.transactional_id}
+    sink = {**run.kafka, "transactionalId": run.transactional_id}
     return (
         to_topic(transform(read(spark, run)), "clicks-per-hour-final", options=sink)
         .writeStream.outputMode("append")

@@ -30,21 +30,16 @@ def transform(orders: DataFrame, customers: DataFrame) -> DataFrame:
 
 
 def start(spark: SparkSession, run: Run) -> StreamingQuery:
-    customers = (
-        spark.read.format("oncelog")
-        .option("kafka.bootstrap.servers", run.bootstrap)
-        .option("subscribe", "customers")
-        .load()
-    )
+    customers = spark.read.format("oncelog").options(**run.kafka).option("subscribe", "customers").load()
     orders = (
         spark.readStream.format("oncelog")
-        .option("kafka.bootstrap.servers", run.bootstrap)
+        .options(**run.kafka)
         .option("subscribe", "orders")
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", run.rows_per_batch)
         .load()
     )
-    sink = {"kafka.bootstrap.servers": run.bootstrap, "transactionalId": run.transactional_id}
+    sink = {**run.kafka, "transactionalId": run.transactional_id}
     return (
         to_topic(transform(orders, table(customers)), "orders-enriched", options=sink)
         .writeStream.format("oncelog")

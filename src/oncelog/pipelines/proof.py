@@ -9,12 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from oncelog.client.admin import LATEST, Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.easy import read_all
 from oncelog.client.faults import TimedOut
+from oncelog.client.security import PLAINTEXT, Security
 from oncelog.client.visible import ReadRecord
 from oncelog.model import Isolation, TopicPartition
 from oncelog.pipelines.watch import transaction
@@ -76,13 +78,15 @@ def read_logs(
     tables: Iterable[str] = (),
     group: str | None,
     drained: bool = True,
-    read: Read = read_all,
+    security: Security = PLAINTEXT,
+    read: Read | None = None,
 ) -> Logs:
-    """`group`: where the pipeline committed its source offsets; None takes the whole input as done."""
+    """`group`: where the pipeline committed its source offsets; None takes the whole input as done. `read`: by another client."""
+    read = read or partial(read_all, security=security)
     names = list(outputs)
     moment = None
     if group is not None:
-        with Cluster(bootstrap) as cluster:
+        with Cluster(bootstrap, security=security) as cluster:
             moment = between_transactions(cluster, names, group)
     records = read(bootstrap, source)
     done = records if moment is None else [each for each in records if moment.has_done(each)]

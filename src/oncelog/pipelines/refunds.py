@@ -45,13 +45,13 @@ def transform(settlements: DataFrame) -> DataFrame:
 def start(spark: SparkSession, run: Run) -> StreamingQuery:
     settlements = (
         spark.readStream.format("oncelog")
-        .option("kafka.bootstrap.servers", run.bootstrap)
+        .options(**run.kafka)
         .option("subscribe", "settlements")
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", run.rows_per_batch)
         .load()
     )
-    sink = {"kafka.bootstrap.servers": run.bootstrap, "transactionalId": run.transactional_id}
+    sink = {**run.kafka, "transactionalId": run.transactional_id}
     return (
         to_topic(transform(settlements), options=sink)
         .writeStream.format("oncelog")

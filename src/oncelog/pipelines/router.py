@@ -23,13 +23,13 @@ def transform(transfers: DataFrame) -> DataFrame:
 def start(spark: SparkSession, run: Run) -> StreamingQuery:
     transfers = (
         spark.readStream.format("oncelog")
-        .option("kafka.bootstrap.servers", run.bootstrap)
+        .options(**run.kafka)
         .option("subscribe", "t1")
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", run.rows_per_batch)
         .load()
     )
-    sink = {"kafka.bootstrap.servers": run.bootstrap, "transactionalId": run.transactional_id}
+    sink = {**run.kafka, "transactionalId": run.transactional_id}
     return (
         to_topic(transform(transfers), partitioning="preserve")
         .writeStream.format("oncelog")

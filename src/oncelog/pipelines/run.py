@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from oncelog.client.properties import read_client_properties, security_of
 from oncelog.pipelines import PIPELINES, Run
 
 LOOK_EVERY_S: Final = 0.2
@@ -22,13 +23,19 @@ PYTHON_FAULT: Final = re.compile(r"(?:[a-z_]\w*\.)+[A-Z]\w*: ")  # the last line
 
 
 def command(
-    name: str, run: Run, *, master: str = "local[*]", conf: Mapping[str, str] | None = None
+    name: str,
+    run: Run,
+    *,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    command_config: str | None = None,
 ) -> list[str]:
-    """The words that start this module for a run."""
+    """The words that start this module for a run. Others can read them, so `run.security` is not among them: the file is."""
     words = [sys.executable, "-m", "oncelog.pipelines.run", name]
     words += ["--bootstrap", run.bootstrap, "--checkpoint", run.checkpoint]
     words += ["--transactional-id", run.transactional_id, "--rows-per-batch", str(run.rows_per_batch)]
     words += ["--master", master, *(["--once"] if run.once else [])]
+    words += [] if command_config is None else ["--command-config", command_config]
     for key, value in (conf or {}).items():
         words += ["--conf", f"{key}={value}"]
     return words
@@ -44,8 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--once", action="store_true")
     parser.add_argument("--master", required=True)
     parser.add_argument("--conf", action="append", default=[])
+    parser.add_argument("--command-config")
     asked = parser.parse_args(argv)
-    run = Run(asked.bootstrap, asked.checkpoint, asked.transactional_id, asked.once, asked.rows_per_batch)
+    security = (
+        {} if asked.command_config is None else security_of(read_client_properties(asked.command_config))
+    )
+    run = Run(
+        asked.bootstrap, asked.checkpoint, asked.transactional_id, asked.once, asked.rows_per_batch, security
+    )
     conf = dict(each.split("=", 1) for each in asked.conf)
 
     leash = Leash()

@@ -21,6 +21,14 @@ from psycopg import sql
 from oncelog.client.admin import Admin, CommittedOffset
 from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
+from oncelog.client.faults import (
+    RETRIABLE,
+    ClientFault,
+    RefusedByBroker,
+    TimedOut,
+    TransactionLost,
+    Unreachable,
+)
 from oncelog.client.partitioner import partition_of_key
 from oncelog.client.transactional import TransactionalId
 from oncelog.errors import OncelogError
@@ -31,6 +39,8 @@ log: Final = logging.getLogger(__name__)
 
 MARKER_FORMAT: Final = 1
 BATCH_BYTES: Final = 500_000
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 10.0
 MAKE_OUTBOX: Final = sql.SQL(
     "CREATE TABLE IF NOT EXISTS {} ("
     "id bigserial, txid xid8 NOT NULL DEFAULT pg_current_xact_id(), topic text NOT NULL, key bytea, value bytea, "
@@ -157,11 +167,26 @@ class Shipper:
         self._reached("ended")
         return len(rows)
 
-    def run(self, *, idle_s: float = 0.2, until: Callable[[], bool] = lambda: False) -> int:
-        """Ships until `until` says so; how many rows in all."""
+    def run(
+        self, *, idle_s: float = 0.2, until: Callable[[], bool] = lambda: False, patience_s: float = 300.0
+    ) -> int:
+        """Ships until `until` says so; how many rows in all. While broker or database are away it tries again, after 0.1, 0.2,
+        ... 10 seconds, and raises what it failed with if that goes on for `patience_s`. A successor ends it at once.
+        """
         shipped = 0
+        pause_s, give_up_at = FIRST_PAUSE_S, 0.0
         while not until():
-            count = self.ship()
+            try:
+                count = self.ship()
+            except (ClientFault, psycopg.OperationalError) as fault:
+                give_up_at = give_up_at or time.monotonic() + patience_s
+                if not _may_pass(fault) or time.monotonic() + pause_s > give_up_at:
+                    raise
+                log.warning("outbox.waiting transactional_id=%s pause_s=%g: %s", self._name, pause_s, fault)
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                continue
+            pause_s, give_up_at = FIRST_PAUSE_S, 0.0
             shipped += count
             if not count:
                 time.sleep(idle_s)
@@ -186,6 +211,13 @@ class Shipper:
             key = row.key if row.key is not None else row.topic.encode()
             placed.setdefault(TopicPartition(row.topic, partition_of_key(key, count)), []).append(row)
         return placed
+
+
+def _may_pass(fault: Exception) -> bool:
+    """Whether the next `open` may find all well. Whether a commit in doubt is in, it finds out by the position."""
+    if isinstance(fault, RefusedByBroker):
+        return fault.error in RETRIABLE
+    return isinstance(fault, Unreachable | TimedOut | TransactionLost | psycopg.OperationalError)
 
 
 def _sealed(rows: Iterable[Row], producer: Producer) -> list[bytes]:

@@ -44,7 +44,12 @@ Numbers = npt.NDArray[np.int64]
 
 
 class BadRows(ClientFault):
-    """Rows that cannot be written as records. Nothing of them was encoded."""
+    """Rows that cannot be written as records. Nothing of them was encoded. `row`: which of them, from 0 on, if it is one."""
+
+    def __init__(self, said: str, row: int | None = None) -> None:
+        self.said = said
+        self.row = row
+        super().__init__(said if row is None else f"row {row}: {said}")
 
 
 class RecordTooLarge(BadRows):
@@ -118,8 +123,8 @@ class Encoder:
         largest = int(most.argmax())
         if HEADER_BYTES + most[largest] > self._request_limit_bytes:
             raise RecordTooLarge(
-                f"row {largest}: a record of {HEADER_BYTES + most[largest]} bytes, max.request.size is "
-                f"{self._request_limit_bytes}"
+                f"a record of {HEADER_BYTES + most[largest]} bytes, max.request.size is {self._request_limit_bytes}",
+                largest,
             )
         sealed: list[bytes | memoryview] = []
         for firsts in _chunks(_cuts(np.cumsum(most), self._limit_bytes), most):
@@ -334,7 +339,7 @@ def _millis(column: Array, now_ms: Callable[[], int]) -> Numbers:
     millis = millis * 1000 if unit == "s" else millis // _PER_MILLI.get(unit, 1)
     if millis.min() < 0:
         row = int(millis.argmin())
-        raise BadRows(f"row {row}: timestamp {millis[row]} ms, a record's is never below 0")
+        raise BadRows(f"timestamp {millis[row]} ms, a record's is never below 0", row)
     return np.where(null, now_ms(), millis) if null.any() else millis
 
 

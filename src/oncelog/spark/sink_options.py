@@ -60,10 +60,15 @@ class SinkOptions:
 # Settings of Java's producer that change its speed only, or say what this sink does anyway. Taken, and of no effect.
 TAKEN: Final = frozenset(
     """
-    kafka.buffer.memory kafka.connections.max.idle.ms kafka.key.serializer kafka.linger.ms kafka.max.block.ms
-    kafka.max.in.flight.requests.per.connection kafka.metadata.max.age.ms kafka.receive.buffer.bytes
-    kafka.reconnect.backoff.max.ms kafka.reconnect.backoff.ms kafka.retries kafka.retry.backoff.ms kafka.send.buffer.bytes
-    kafka.value.serializer
+    kafka.auto.include.jmx.reporter kafka.buffer.memory kafka.client.dns.lookup kafka.compression.gzip.level
+    kafka.compression.lz4.level kafka.compression.zstd.level kafka.connections.max.idle.ms kafka.enable.metrics.push
+    kafka.key.serializer kafka.linger.ms kafka.max.block.ms kafka.max.in.flight.requests.per.connection kafka.metadata.max.age.ms
+    kafka.metadata.max.idle.ms kafka.metadata.recovery.rebootstrap.trigger.ms kafka.metadata.recovery.strategy
+    kafka.metric.reporters kafka.metrics.num.samples kafka.metrics.recording.level kafka.metrics.sample.window.ms
+    kafka.partitioner.adaptive.partitioning.enable kafka.partitioner.availability.timeout.ms kafka.partitioner.ignore.keys
+    kafka.receive.buffer.bytes kafka.reconnect.backoff.max.ms kafka.reconnect.backoff.ms kafka.retries
+    kafka.retry.backoff.max.ms kafka.retry.backoff.ms kafka.send.buffer.bytes kafka.socket.connection.setup.timeout.max.ms
+    kafka.socket.connection.setup.timeout.ms kafka.value.serializer
     """.split()
 )
 OURS: Final = frozenset(
@@ -86,6 +91,9 @@ def read_options(given: Mapping[str, str]) -> SinkOptions:
     _check_names(options)
     _one_of(options, "kafka.acks", ("all", "-1"))
     _one_of(options, "kafka.enable.idempotence", ("true",))
+    _one_of(
+        options, "kafka.partitioner.ignore.keys", ("false",)
+    )  # to_topic and the column partition say where rows go
     topic, marker_topic = _text(options, "topic"), _text(options, "markerTopic")
     if topic is not None and topic == marker_topic:
         raise SinkRefused(

@@ -13,11 +13,13 @@ from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker, Transact
 from oncelog.client.transactional import TransactionalId
 from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
+from oncelog.record.batch import read_header
 from oncelog.spark import fault_points
 from oncelog.spark.arrow import RecordBatch, pa, pc
 from oncelog.spark.encode import BadRows, Encoder, split_by_partition
 from oncelog.spark.fencing import explain
 from oncelog.spark.hashing import partition_of
+from oncelog.spark.limits import batch_limits, forget_limits
 from oncelog.spark.progress import existing_topic
 from oncelog.spark.sink_driver import connect
 from oncelog.spark.sink_options import SinkFailed, SinkOptions, SinkRefused, TakenOver
@@ -88,6 +90,11 @@ def _kind_of(fault: Exception, cluster: Cluster, options: SinkOptions) -> tuple[
         fault = explain(cluster, options, fault)
     if isinstance(fault, TakenOver):
         return Failure.TAKEN_OVER, str(fault)
+    if isinstance(fault, RefusedByBroker) and fault.error == ErrorCode.MESSAGE_TOO_LARGE:
+        return Failure.REFUSED, (
+            f"{fault}. A record batch is larger than the topic's max.message.bytes, and this client may not ask for that "
+            "(DescribeConfigs), or it was changed a moment ago. kafka.batch.size makes batches smaller"
+        )
     if isinstance(fault, SinkRefused) or (isinstance(fault, RefusedByBroker) and fault.error in BAD_INPUT):
         return Failure.REFUSED, str(fault)
     return Failure.FAILED, str(fault)
@@ -117,6 +124,7 @@ class _Part:
             request_limit_bytes=options.request_bytes,
         )
         self._encoders: dict[TopicPartition, Encoder] = {}
+        self._limits: dict[str, int] = {}  # max.message.bytes of the topics that tell
         self._ends: dict[TopicPartition, int] = {}  # where each partition ended before our first batch
         self._written: dict[TopicPartition, int] = {}
         self._rows = 0
@@ -153,6 +161,7 @@ class _Part:
             return
         self._id.add_partitions(self._opened.producer, partitions)
         ends = Admin(self._cluster).offsets_at(dict.fromkeys(partitions, LATEST))
+        self._ask_limits({each.topic for each in partitions})
         for where in partitions:
             self._ends[where] = ends[where].offset
             self._written[where] = 0
@@ -160,7 +169,7 @@ class _Part:
                 self._opened.producer,
                 True,
                 self._options.codec,
-                self._options.batch_bytes,
+                min(self._options.batch_bytes, self._limits.get(where.topic, self._options.batch_bytes)),
                 now_ms,
                 request_limit_bytes=self._options.request_bytes,
             )
@@ -172,11 +181,38 @@ class _Part:
             try:
                 sealed = self._encoders[where].add(some)
             except BadRows as fault:
-                raise SinkRefused(f"{where}: {fault}") from fault
+                if fault.row is None:
+                    raise SinkRefused(f"{where}: {fault}") from fault
+                raise SinkRefused(f"{self._row(where, fault.row)}: {fault.said}") from fault
+            self._check_sizes(where, sealed)
             with noticing_another_writer():
                 for each in sealed:
                     self._writer.write(where, each)
-        self._written[where] += rows.num_rows
+            self._written[where] += some.num_rows
+
+    def _row(self, where: TopicPartition, row: int) -> str:
+        return f"row {self._written[where] + row} of this task's rows for {where}"
+
+    def _ask_limits(self, topics: Set[str]) -> None:
+        self._limits |= batch_limits(self._cluster, self._options.bootstrap, topics)
+
+    def _check_sizes(self, where: TopicPartition, sealed: Sequence[bytes | memoryview]) -> None:
+        """What the broker would refuse without a word of the row. A batch beyond the limit is a single record, or the limit was
+        raised meanwhile: it is asked for again.
+        """
+        limit = self._limits.get(where.topic)
+        if limit is None or all(len(each) <= limit for each in sealed):
+            return
+        forget_limits(self._options.bootstrap, [where.topic])
+        self._ask_limits({where.topic})
+        limit, row = self._limits[where.topic], 0
+        for each in sealed:
+            count = read_header(each).count
+            if len(each) > limit and count == 1:
+                raise SinkRefused(
+                    f"{self._row(where, row)}: a record of {len(each)} bytes, max.message.bytes of topic {where.topic!r} is {limit}"
+                )
+            row += count
 
     def _flush(self) -> None:
         """The duplicate guard: an offset below the old end of the partition is the answer to a batch that had been there, from

@@ -1,0 +1,75 @@
+"""A database, and a broker: oncelog, with ORACLE=1 Apache Kafka too."""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import pytest
+
+import oncelog
+from oncelog.client.easy import create_topic, read_all
+from oncelog.client.visible import ReadRecord
+from tests.conformance import targets
+from tests.oracle import Oracle
+from tests.postgres_server import postgres
+from tests.toolchains import Missing, leave_out
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def dsn() -> Iterator[str]:
+    try:
+        with postgres() as address:
+            yield address
+    except Missing as why:
+        leave_out("PostgreSQL", why)
+
+
+@dataclass
+class Shop:
+    """Topics and a transactional id of one test."""
+
+    broker: oncelog.Broker | Oracle
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    def __post_init__(self) -> None:
+        create_topic(self.bootstrap, self.orders, partitions=3)
+        create_topic(self.bootstrap, self.audit, partitions=1)
+
+    @property
+    def bootstrap(self) -> str:
+        return self.broker.bootstrap
+
+    @property
+    def orders(self) -> str:
+        return f"orders-{self.number}"
+
+    @property
+    def audit(self) -> str:
+        return f"audit-{self.number}"
+
+    @property
+    def transactional_id(self) -> str:
+        return f"outbox-{self.number}"
+
+    def read(self, topic: str) -> list[ReadRecord]:
+        return read_all(self.bootstrap, topic)
+
+
+@pytest.fixture(scope="module", params=targets.chosen())
+def broker(request: pytest.FixtureRequest) -> Iterator[oncelog.Broker | Oracle]:
+    with ExitStack() as stack:
+        try:
+            if request.param == "kafka":
+                yield stack.enter_context(Oracle())
+            else:
+                yield stack.enter_context(oncelog.Broker())
+        except Missing as why:
+            leave_out(f"comparison with {request.param}", why)
+
+
+@pytest.fixture
+def shop(broker: oncelog.Broker | Oracle) -> Shop:
+    return Shop(broker)
