@@ -1,11 +1,30 @@
 """1,000 single bit flips over every kind of file: each is refused by name, seen by the reader's CRC, or harmless."""
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 
 from oncelog.engine.classic import segment
-from tests.simulation.flips import HARMLESS, READER, REFUSED, SILENT, flip_all
+from oncelog.record import time_index
+from oncelog.sim.plan import draw
+from oncelog.sim.story import Story
+from tests.simulation.flips import (
+    HARMLESS,
+    READER,
+    REFUSED,
+    SILENT,
+    build,
+    by_time,
+    fate,
+    files_of,
+    flip_all,
+    left_by_retention,
+    started,
+)
 
 FLIPS = 500
+SEEDS = (2, 10)  # both have segments of all three that the cleaner has been through
 KINDS = {".log", ".index", ".timeindex", ".txnindex", ".checks", ".snapshot", ".batches"}
 
 
@@ -17,6 +36,38 @@ def test_j16_a_flipped_bit_is_never_silent(clean: bool) -> None:
     assert outcomes[SILENT] == 0
     assert outcomes[HARMLESS] + outcomes[REFUSED] + outcomes[READER] == FLIPS
     assert outcomes[REFUSED] > FLIPS // 10
+
+
+def test_every_bit_of_every_last_time_is_as_it_was_for_retention_and_who_looks_up_by_time() -> None:
+    """Retention by time deletes by the last entry of a segment's .timeindex: it was read alone, and believed."""
+    world, wanted = build()
+    world.stop()
+    files = files_of(world.memory)
+    wanted |= by_time(started(files)) | left_by_retention(started(files))
+    (start, _), (end, _) = wanted["left by retention"]
+    assert 0 < start < end
+    paths = [path for path in files if path.endswith(".timeindex")]
+    assert len(paths) > 4
+    for path in paths:
+        data = files[path]
+        for bit in range(8 * time_index.ENTRY_BYTES):
+            changed = bytearray(data)
+            changed[len(data) - 1 - bit // 8] ^= 1 << bit % 8
+            assert fate({**files, path: bytes(changed)}, wanted) == (HARMLESS, ""), (path, bit)
+
+
+@pytest.mark.parametrize("topic", ["__transaction_state", "__consumer_offsets", "map"])
+def test_j16_a_flipped_bit_in_what_the_coordinators_keep_is_never_silent(topic: str) -> None:
+    """Files that the cleaner has been through too: after a clean stop of a broker with transactions and groups."""
+    flips = refused = 0
+    for seed in SEEDS:
+        story = Story(seed, plan=replace(draw(seed), flips=1))
+        story.run()
+        story.invariants.check_flips(FLIPS // 5, Random(f"flips of {topic} {seed}"), only=f"{topic}-")
+        flips += story.invariants.flips
+        refused += story.invariants.refused
+    assert flips > FLIPS // 5
+    assert refused > flips // 20
 
 
 def test_without_checks_some_flips_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,13 +198,21 @@ def test_a_record_that_is_longer_than_its_batch() -> None:
     batch = bytearray(build_batch([NewRecord(b"key", b"value", Millis(5))]))
     batch[61 + 4] = 40  # the size of the key
     with pytest.raises(CorruptBatch, match="longer than its batch"):
-        list(walk(bytes(batch)))
+        list(walk(seal(read_header(batch), bytes(batch[61:]))))
     two = bytearray(build_batch([NewRecord(b"key", b"value", Millis(5))] * 2))
     for at, size in ((61, 120), (61 + 4, 40)):  # of the first record, of its key
         broken = two.copy()
         broken[at] = size
         with pytest.raises(CorruptBatch, match="longer than its batch"):
-            list(walk(bytes(broken)))
+            list(walk(seal(read_header(broken), bytes(broken[61:]))))
+
+
+@pytest.mark.parametrize("at", [21, 60, 61, 70])
+def test_a_batch_that_does_not_match_its_crc_is_not_believed(at: int) -> None:
+    batch = bytearray(build_batch([NewRecord(b"key", b"value", Millis(5))]))
+    batch[at] ^= 1
+    with pytest.raises(CorruptBatch, match="does not match its CRC"):
+        list(walk(bytes(batch)))
 
 
 def test_an_unknown_version_is_left_out_and_a_cut_one_is_corrupt() -> None:

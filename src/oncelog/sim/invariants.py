@@ -5,29 +5,36 @@ log, each once, and shares no code with the broker's own rules.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from oncelog.broker.groups_shard import LiveShard, Status
+from oncelog.engine.classic.checks import CHECKS, decode_checks
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.segment import Segment
+from oncelog.engine.memory import MemoryDisk
 from oncelog.errors import CorruptBatch, OncelogError, StorageFault
 from oncelog.log.state import last_stable_offset
 from oncelog.model import Isolation, TopicPartition
 from oncelog.record.batch import CONTROL, CRC_FROM, HEADER_BYTES, TRANSACTIONAL, batches, check_crc
 from oncelog.record.marker import read_marker
+from oncelog.sim.loop import START_WALL_MS
 from oncelog.sim.world import Machine, World, files_of
 from oncelog.tasks import spawn
 from oncelog.txn.state import ENDING, Bump, State, Txn
 
-CLEANED: Final = ("map-", "__")
-UNCHECKED: Final = (".timeindex",)
+T = TypeVar("T")
+
 TRANSACTION_STATE: Final = "__transaction_state"
 STATE_KEY: Final = bytes(2)  # type 0
 STORED_STATE: Final = Struct(">hqhib")
 LENGTH_FROM: Final = 12
+BASE_OFFSET_BYTES: Final = 8
+MAX_TIMESTAMP: Final = -3
+TIMES: Final = 8  # that are looked up in each partition
 BATCH: Final = Struct(">qi9xhi16xqhi4x")
 """Base offset, length of what follows, attributes, last offset delta, producer id and epoch, base sequence."""
 assert BATCH.size == HEADER_BYTES
@@ -446,34 +453,38 @@ class Invariants:
 
     # Bit rot
 
-    def check_flips(self, count: int, rng: Random) -> None:
-        """Single bits, each in a copy of what a clean stop left: refused by name, seen by a reader, or harmless."""
+    def check_flips(self, count: int, rng: Random, *, only: str = "") -> None:
+        """Single bits, each in a copy of what a clean stop left: refused by name, seen by a reader, or harmless. `only`: how the
+        paths of the files begin that are hit."""
         disk = self._world.disk
-        wanted = _contents(self._replayed())
+        passed = self._world.clock.wall_ms() - START_WALL_MS
+        times = [MAX_TIMESTAMP, *(START_WALL_MS + number * passed // TIMES for number in range(TIMES))]
+        wanted = _contents(self._replayed(), times)
         sizes = {path: disk.open(path).size() for path in files_of(disk)}
-        # Not Kafka's files without a checksum, nor logs with gaps: docs/reliability.md says why.
         kinds: dict[str, list[str]] = {}
         for path, size in sizes.items():
-            if size and not path.endswith(UNCHECKED) and not path.startswith(CLEANED):
+            if size and path.startswith(only):
                 kinds.setdefault(_kind(path), []).append(path)
         for _ in range(count):
-            path = rng.choice(
-                kinds[rng.choice(sorted(kinds))]
-            )  # the few files of a kind are hit as often as the many
+            # The few files of a kind are hit as often as the many.
+            path = rng.choice(kinds[rng.choice(sorted(kinds))])
             at, bit = rng.randrange(sizes[path]), rng.randrange(8)
+            if _is_uncovered(disk, path, at):
+                continue
             self.flips += 1
+            what = f"bit {bit} of byte {at} of {path}"
             try:
-                found = _contents(self._replayed(flip=(path, at, bit)))
+                machine = self._replayed(flip=(path, at, bit))
             except OncelogError:
                 self.refused += 1
                 continue
+            found = _contents(machine, times)
+            self.refused += any(isinstance(each, OncelogError) for each in found.values())
             for name, seen in wanted.items():
                 if self._expiry and name.endswith(" producers"):
                     continue  # one that was forgotten may come back with the log
-                if found.get(name) != seen:
-                    raise Broken(
-                        f"bit {bit} of byte {at} of {path}: {name} was {seen}, and is {found.get(name)}"
-                    )
+                if found.get(name) != seen and not isinstance(found.get(name), OncelogError):
+                    raise Broken(f"{what}: {name} was {seen}, and is {found.get(name)}")
 
     def _kept(self, txn: Txn) -> dict[str, Any]:
         """What the record of a transactional id can hold: records of transaction.version 0 have no tagged fields."""
@@ -536,6 +547,24 @@ def _kind(path: str) -> str:
     return name.rpartition(".")[2] if name[:1].isdigit() else name
 
 
+def _is_uncovered(disk: MemoryDisk, path: str, at: int) -> bool:
+    """Whether this byte is of a base offset that nothing protects: it is not under the batch's CRC, and where the cleaner has
+    left gaps any offset that rises looks right."""
+    stem, _, suffix = path.rpartition(".")
+    if suffix != "log" or not disk.exists(f"{stem}{CHECKS}"):
+        return False
+    file = disk.open(f"{stem}{CHECKS}")
+    checks = decode_checks(file.read(0, file.size()))
+    if checks is None or checks.gapless:
+        return False
+    file = disk.open(path)
+    data = file.read(0, file.size())
+    begins = 0
+    while (ends := begins + int.from_bytes(data[begins + 8 : begins + 12], "big") + LENGTH_FROM) <= at:
+        begins = ends
+    return at < begins + BASE_OFFSET_BYTES
+
+
 def _differences(mine: dict[int, Any], theirs: dict[int, Any]) -> tuple[dict[int, Any], dict[int, Any]]:
     other = [each for each in {**mine, **theirs} if mine.get(each) != theirs.get(each)]
     return {each: mine.get(each) for each in other}, {each: theirs.get(each) for each in other}
@@ -570,27 +599,51 @@ def _left_behind(partition: ClassicPartition) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
-def _contents(machine: Machine) -> dict[str, Any]:
-    """All that readers of any kind could be told; CorruptBatch where they would see it themselves."""
+def _contents(machine: Machine, times: Sequence[int]) -> dict[str, Any]:
+    """All that anybody could be told, or that it is refused; each way to look on its own, for a reader may see by a CRC what
+    somebody else would believe."""
     found: dict[str, Any] = {"offsets": _offsets(machine)}
     found |= {txn.transactional_id: txn for txn in machine.runtime.transactions.all()}
+
+    def look(name: str, at: Callable[[], object]) -> None:
+        try:
+            found[name] = at()
+        except OncelogError as refusal:
+            found[name] = refusal
+
+    # First: who reads loads whole indexes, and these are looked at then.
+    look("retention", lambda: _done(machine, machine.engine.run_retention()))
     for topic in machine.engine.topics.values():
         for partition in topic.partitions:
             assert isinstance(partition, ClassicPartition)
-            name = partition.directory
-            # Of the caches beside a snapshot the last batch is enough: that is all that Kafka keeps.
-            found[f"{name} producers"] = {
-                each: (epoch, batches[-1:], *more)
-                for each, (epoch, batches, *more) in _producers(partition).items()
-            }
-            found[f"{name} aborted"] = _aborted(partition)
-            found[f"{name} offsets"] = (
-                partition.log_start_offset,
-                partition.last_stable_offset,
-                partition.log_end_offset,
-            )
-            found[f"{name} batches"] = _read_all(machine, partition)
+            _look_at(machine, partition, times, look)
     return found
+
+
+def _look_at(
+    machine: Machine,
+    partition: ClassicPartition,
+    times: Sequence[int],
+    look: Callable[[str, Callable[[], object]], None],
+) -> None:
+    name = partition.directory
+    for time in times:
+        work = partition.offset_at(time, Isolation.READ_UNCOMMITTED)
+        look(f"{name} at {time}", lambda work=work: replace(_done(machine, work), leader_epoch=-1))
+    # Of the caches beside a snapshot the last batch is enough: that is all that Kafka keeps.
+    look(
+        f"{name} producers",
+        lambda: {
+            each: (epoch, batches[-1:], *more)
+            for each, (epoch, batches, *more) in _producers(partition).items()
+        },
+    )
+    look(f"{name} aborted", lambda: _aborted(partition))
+    look(
+        f"{name} offsets",
+        lambda: (partition.log_start_offset, partition.last_stable_offset, partition.log_end_offset),
+    )
+    look(f"{name} batches", lambda: _read_all(machine, partition))
 
 
 def _read_all(machine: Machine, partition: ClassicPartition) -> list[Any]:
@@ -599,10 +652,7 @@ def _read_all(machine: Machine, partition: ClassicPartition) -> list[Any]:
     at = partition.log_start_offset
     while at < partition.log_end_offset:
         work = partition.read(at, max_bytes=1, isolation=Isolation.READ_UNCOMMITTED, at_least_one_batch=True)
-        task = spawn(machine.loop, work, "read")
-        while not task.done():
-            machine.world.loop.step()
-        read = task.result()
+        read = _done(machine, work)
         if read.error:
             raise StorageFault(f"{partition.directory}: the read at {at} was answered {read.error.name}")
         view = memoryview(read.records)
@@ -614,6 +664,13 @@ def _read_all(machine: Machine, partition: ClassicPartition) -> list[Any]:
         found.append((at, header.base_offset, bytes(view[CRC_FROM : header.size])))
         at = header.next_offset
     return found
+
+
+def _done(machine: Machine, work: Coroutine[Any, Any, T]) -> T:
+    task = spawn(machine.loop, work, "look")
+    while not task.done():
+        machine.world.loop.step()
+    return task.result()
 
 
 def _shards(machine: Machine) -> list[LiveShard]:

@@ -53,8 +53,8 @@ TV2_TAGS_TAIL: Final = (CLIENT_VERSION, 2, 0, TV2)
 assert FIXED.size == 17
 assert TIMES.size == 16
 
-# Base offset, length, magic, attributes, last offset delta and record count of a batch.
-SHORT_HEADER: Final = Struct(">qi4xb4xhi30xi")
+# Base offset, length, magic, CRC, attributes, last offset delta and record count of a batch.
+SHORT_HEADER: Final = Struct(">qi4xbIhi30xi")
 assert SHORT_HEADER.size == HEADER_BYTES
 PLAIN: Final = 0  # attributes of a data batch, not compressed, with CreateTime
 # A batch of one record: up to the CRC, and from there to the records.
@@ -292,12 +292,16 @@ def _record(offset_delta: int, key_type: bytes, name: bytes, value: bytes) -> by
 
 
 def walk(data: bytes) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-    """(next offset, key, value) of every record of every whole batch; a batch of markers gives only its offset."""
+    """(next offset, key, value) of every record of every whole batch; a batch of markers gives only its offset. CorruptBatch if
+    one is not what was written: after a clean stop nobody else looks before it is believed."""
     at, end_of_all = 0, len(data)
     unpack = SHORT_HEADER.unpack_from
     while end_of_all - at >= HEADER_BYTES:
-        base_offset, length, magic, attributes, last_offset_delta, count = unpack(data, at)
+        base_offset, length, magic, crc, attributes, last_offset_delta, count = unpack(data, at)
         end = at + length + LENGTH_OVERHEAD_BYTES
+        is_whole = magic == MAGIC and at + HEADER_BYTES <= end <= end_of_all
+        if is_whole and crc32c(data[at + CRC_FROM : end]) != crc:
+            raise CorruptBatch(f"the batch at offset {base_offset} does not match its CRC {crc:08x}")
         next_offset = base_offset + last_offset_delta + 1
         if count > 0 and attributes == PLAIN and magic == MAGIC and at + HEADER_BYTES < end <= end_of_all:
             for key, value in _plain_records(data, at + HEADER_BYTES, end, count):

@@ -51,6 +51,7 @@ from oncelog.record.batch import (
     LENGTH_OVERHEAD_BYTES,
     TRANSACTIONAL,
     BatchHeader,
+    check_crc,
     patch_offset,
     patch_timestamp,
     records_of,
@@ -67,6 +68,7 @@ NOWHERE: Final = OffsetAt(-1, -1, -1)
 OUT_OF_RANGE: Final = Read(ErrorCode.OFFSET_OUT_OF_RANGE, b"", -1, -1, -1, None)
 # As BatchHeader._make, without a step of Python: there is one for every batch that is written.
 new_header: Final[Callable[[tuple[Any, ...]], BatchHeader]] = partial(tuple[Any].__new__, BatchHeader)
+OFFSET_BYTES: Final = 8
 REMEMBERED_READS: Final = 64
 GONE: Final = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 STOPPED: Final = Refused(
@@ -671,6 +673,8 @@ class ClassicPartition:
             return NOWHERE
         batch = segment.log.read(place.position, place.size)
         header = BatchHeader._make(HEADER.unpack_from(batch))
+        self._check_batch(segment, batch, header, place.position)
+        self._check_offset(segment, header, place.position)
         for record in records_of(batch, header):
             if record.timestamp == header.max_timestamp:
                 return OffsetAt(record.offset, record.timestamp, header.leader_epoch)
@@ -682,12 +686,37 @@ class ClassicPartition:
             if segment.largest_timestamp() < timestamp:
                 continue
             for header, position in segment.walk(segment.position_of_time(timestamp), segment.size):
-                if header.max_timestamp < timestamp or header.last_offset < start:
+                batch = segment.log.read(position, header.size)
+                self._check_batch(segment, batch, header, position)
+                if header.max_timestamp < timestamp:
                     continue
-                for record in records_of(segment.log.read(position, header.size), header):
+                self._check_offset(segment, header, position)
+                if header.last_offset < start:
+                    continue
+                for record in records_of(batch, header):
                     if record.timestamp >= timestamp and record.offset >= start:
                         return OffsetAt(record.offset, record.timestamp, header.leader_epoch)
         return NOWHERE
+
+    def _check_batch(self, segment: Segment, batch: bytes, header: BatchHeader, position: int) -> None:
+        """Who is told an offset by time never sees the batches before it: so nobody but us looks at their times."""
+        if not check_crc(batch, header):
+            segment.refuse(position, f"a batch that does not match its CRC {header.crc:08x}")
+
+    def _check_offset(self, segment: Segment, header: BatchHeader, position: int) -> None:
+        """The base offset is not under the CRC: what follows tells."""
+        after = position + header.size
+        if not segment.is_gapless:
+            return
+        if after < segment.size:
+            wanted = int.from_bytes(segment.log.read(after, OFFSET_BYTES), "big")
+        else:
+            at = self._segments.index(segment) + 1
+            wanted = self._bases[at] if at < len(self._bases) else self._state.log_end_offset
+        if header.next_offset != wanted:
+            segment.refuse(
+                position, f"a batch up to {header.last_offset}, the next one begins at offset {wanted}"
+            )
 
     def epoch_end(self, leader_epoch: int) -> tuple[int, int]:
         state = self.state

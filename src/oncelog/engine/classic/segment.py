@@ -20,7 +20,7 @@ from oncelog.ports import Bytes, Disk, File
 from oncelog.record import aborted as aborted_index
 from oncelog.record import offset_index, time_index
 from oncelog.record.aborted import AbortedEntry
-from oncelog.record.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, BatchHeader, read_header
+from oncelog.record.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, BatchHeader, check_crc, read_header
 from oncelog.record.crc import crc32c
 
 NAME_DIGITS: Final = 20
@@ -425,21 +425,24 @@ class Segment:
         return offsets
 
     def largest_timestamp(self) -> int:
-        """The last entry of the time index has it: no need to read the rest."""
+        """The last entry of the time index has it; retention deletes by it, so it must be as it was written."""
         if self.max_timestamp == UNREAD:
-            path = self.path(TIME_INDEX)
+            path, checks = self.path(TIME_INDEX), self.checks
             entry = b""
             if self._disk.exists(path):
                 file = self._disk.open(path)
                 size = file.size()
                 if size and size % time_index.ENTRY_BYTES == 0:
-                    entry = file.read(size - time_index.ENTRY_BYTES, time_index.ENTRY_BYTES)
+                    # Nothing says what the last entry alone must be: with .checks all of the file is read, once.
+                    data = file.read(0 if checks is not None else size - time_index.ENTRY_BYTES, size)
+                    if checks is None or crc32c(data) == checks.times:
+                        entry = data[-time_index.ENTRY_BYTES :]
                 file.close()
             if entry.strip(b"\0"):  # zeros are the end of a file that Kafka preallocated
                 self.max_timestamp, relative_offset = time_index.ENTRY.unpack(entry)
                 self.max_timestamp_offset = self.base_offset + relative_offset
             else:
-                self._indexed()
+                self._indexed()  # builds what does not fit again from the log
         return self.max_timestamp
 
     def oldest_timestamp(self) -> int:
@@ -482,6 +485,7 @@ class Segment:
     def find(self, offset: int) -> Place | None:
         """The first batch whose last offset is not below `offset`."""
         position, end = self.position_before(offset), self.size
+        passed = -1
         while position < end:
             chunk = self.log.read(position, min(SCAN_BYTES, end - position))
             at = 0
@@ -489,18 +493,30 @@ class Segment:
                 base_offset, length, delta = _PLACE.unpack_from(chunk, at)
                 size = length + LENGTH_OVERHEAD_BYTES
                 if base_offset + delta >= offset:
-                    if base_offset > offset >= self.base_offset and self.is_gapless:
-                        self.refuse(
-                            position + at, f"a batch from offset {base_offset} where {offset} should be"
-                        )
+                    if base_offset > offset >= self.base_offset:
+                        if self.is_gapless:
+                            self.refuse(
+                                position + at, f"a batch from offset {base_offset} where {offset} should be"
+                            )
+                        self._check_passed(passed)
                     return Place(position + at, size, base_offset, base_offset + delta)
                 if size < HEADER_BYTES:
                     self.refuse(position + at, f"a batch of {size} bytes")
+                passed = position + at
                 at += size
             if at == 0:
                 self.refuse(position, f"{len(chunk)} bytes where a batch header should be")
             position += at
+        self._check_passed(passed)
         return None
+
+    def _check_passed(self, position: int) -> None:
+        """Of a batch behind which there was a gap where an offset was looked for: unless its last offset is what was written, it
+        could hold that offset."""
+        if position >= 0:
+            header = read_header(self.log.read(position, HEADER_BYTES))
+            if not check_crc(self.log.read(position, header.size), header):
+                self.refuse(position, f"a batch that does not match its CRC {header.crc:08x}")
 
     def read_batches(
         self, position: int, limit: int, max_bytes: int, at_least_one: bool, wanted: int = -1
@@ -530,9 +546,15 @@ class Segment:
                     self.refuse(position, f"a batch of {after} bytes, {len(chunk)} are left")
                 size = after
             elif after > size:
+                if (
+                    not at
+                ):  # it would fit into max_bytes: so the file ends here, and a reader would wait for ever
+                    self.refuse(position, f"a batch of {after} bytes, {size} are left")
                 break
             at = after
             end_offset = base_offset + delta + 1
+        if size < HEADER_BYTES:
+            self.refuse(position, f"{size} bytes where a batch header should be")
         return (chunk if at == size else chunk[:at]), end_offset, position + at
 
     def walk(self, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:
