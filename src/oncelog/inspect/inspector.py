@@ -116,6 +116,7 @@ class Inspector:
         self._lock = threading.Lock()
         self._cluster: Cluster | None = None
         self._door: SideDoor | None = None
+        self._pasts = replay.Pasts()
         self._counted: tuple[float, Mapping[str, int]] | None = None
         self._rates: deque[Mapping[str, float]] = deque(maxlen=RATES_KEPT)
 
@@ -127,6 +128,7 @@ class Inspector:
         if self._cluster is not None:
             self._cluster.close()
         self._cluster = self._door = None
+        self._pasts.clear()
 
     def _ask(self, question: Callable[[Cluster, SideDoor], ResultT]) -> ResultT:
         """A fault closes the connections: the next question begins afresh."""
@@ -202,7 +204,13 @@ class Inspector:
             if view is None:
                 return None
             told = trace.tell(
-                cluster, door, transactional_id, last=last, record=self._record, now_us=now_ms * 1000
+                cluster,
+                door,
+                transactional_id,
+                last=last,
+                record=self._record,
+                now_us=now_ms * 1000,
+                pasts=self._pasts,
             )
             return TransactionPage(view, told.timeline, told.states, told.source, last, told.known)
 
@@ -215,7 +223,7 @@ class Inspector:
             )
             if view is None:
                 return None
-            past = trace.past_of(cluster, transactional_id)
+            past = trace.past_of(cluster, transactional_id, self._pasts)
             done = replay.transactions(transactional_id, past.states)
             return HistoryPage(view, tuple(done), past.bumps, past.states)
 
