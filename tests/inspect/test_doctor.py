@@ -260,7 +260,8 @@ def test_small_transactions_beside_large_ones_are_noticed(stage: Stage) -> None:
 def test_transactions_that_are_longer_than_their_timeout_again_and_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with oncelog.Broker() as broker:
+    settings = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}
+    with oncelog.Broker(settings=settings) as broker:
         broker.topic(OUT.topic)
         stage = Stage("oncelog", broker.bootstrap, capsys)
         rows: list[dict[str, Any]] = []
