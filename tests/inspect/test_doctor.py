@@ -20,7 +20,7 @@ from oncelog.client.producer import Producer
 from oncelog.client.transactional import TransactionalId
 from oncelog.inspect import doctor
 from oncelog.inspect.ask import SideDoor
-from oncelog.model import TRANSACTION_STATE, TopicPartition
+from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
 from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -134,8 +134,9 @@ def test_a_sick_cluster_is_told_what_and_why(stage: Stage) -> None:
         slow.flush(10)
         admin = Admin(cluster)
         admin.create_topic("prices", configs={"cleanup.policy": "compact", "delete.retention.ms": "1000"})
-        admin.set_topic_settings(TRANSACTION_STATE, {"delete.retention.ms": "60000"})
         with reading(stage.bootstrap, "peeking", "read_uncommitted"):
+            for internal in (TRANSACTION_STATE, CONSUMER_OFFSETS):
+                admin.set_topic_settings(internal, {"delete.retention.ms": "60000"})
             rows = found(stage)
     noticed = {each["check"] for each in rows.values() if each["verdict"] == "notice"}
     wanted = {
@@ -151,7 +152,11 @@ def test_a_sick_cluster_is_told_what_and_why(stage: Stage) -> None:
     assert rows["transactional ids"]["found"].startswith("job-* x 3")
     assert "nightly 600000 ms" in rows["transaction timeouts"]["found"]
     assert rows["size of transactions"]["found"].startswith("1.0 records")
-    assert {"prices 1000 ms", f"{TRANSACTION_STATE} 60000 ms"} == set(rows["tombstones"]["found"].split(", "))
+    assert set(rows["tombstones"]["found"].split(", ")) == {
+        "prices 1000 ms",
+        f"{TRANSACTION_STATE} 60000 ms",
+        f"{CONSUMER_OFFSETS} 60000 ms",
+    }
     assert "peeking" in rows["isolation of groups"]["found"]
     if stage.is_oncelog:
         assert rows["isolation of groups"]["found"] == "peeking (peeking-1 at 127.0.0.1)"
@@ -200,6 +205,78 @@ def test_an_old_client_is_found_by_the_logs_where_no_requests_are_kept(
         producer.commit_transaction(20)
         row = found(Stage("oncelog", broker.bootstrap, capsys))["old-protocol clients"]
     assert (row["verdict"], row["found"]) == ("notice", "the client of refunds-3")
+
+
+def test_ids_that_a_process_makes_up_are_told_from_those_that_are_taken_again(stage: Stage) -> None:
+    """Names of pods and process ids, and beside them the same forms whose owners came back, and numbers of partitions."""
+    pods = ["web-7d9c5b6f4-x2x8k", "web-7d9c5b6f4-b4t9q", "web-66f8c7d9b-m5n2z"]
+    processes = ["p-12345", "p-12399", "p-20011", "p-31999"]
+    customers = ["customer-10234", "customer-20871", "customer-90112"]
+    partitions = [f"refunds-{number}" for number in range(8)]
+    with Cluster(stage.bootstrap, timeout_ms=20_000) as cluster:
+        for name in (*pods, *processes, *customers, *partitions):
+            TransactionalId(cluster, name, timeout_ms=60_000).init()
+        before = found(stage)["transactional ids"]
+        for name in customers:
+            TransactionalId(cluster, name, timeout_ms=60_000).init()
+        after = found(stage)["transactional ids"]
+    assert before["verdict"] == after["verdict"] == "notice"
+    alone = "none of them used by a second process"
+    assert set(before["found"].split(f", {alone}")) - {""} == {"customer-* x 3", ", p-* x 4", ", web-*-* x 3"}
+    assert "customer" not in after["found"]
+    assert f"web-*-* x 3, {alone}" in after["found"]
+    assert f"p-* x 4, {alone}" in after["found"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "stems"),
+    [
+        (["app-3f9a1c2e", "app-77b2e0f1", "app-0c4d9e8a"], {"app-*": 3}),
+        (["app-3f9a1c2e", "app-77b2e0f1"], {}),  # two are no habit
+        ([f"refunds-{number}" for number in range(100)], {}),
+        ([f"refunds-{number}" for number in range(100, 120)], {}),
+        (["job-v1-eu", "job-v2-eu", "job-v3-eu"], {}),
+        (["kafka1", "kafka2", "kafka3"], {}),
+        (["p-12345", "p-12399", "p-20011"], {"p-*": 3}),
+        (["eu.p-12345", "us.p-12399", "eu.p-20011"], {}),  # of each place too few
+        ([f"query-7_{number}" for number in (0, 1, 2)], {}),
+    ],
+)
+def test_which_parts_of_names_are_made_up(ids: Sequence[str], stems: dict[str, int]) -> None:
+    assert {stem: len(mine) for stem, mine in doctor.made_up(ids).items()} == stems
+
+
+def test_small_transactions_beside_large_ones_are_noticed(stage: Stage) -> None:
+    """In the mean of all they do not show."""
+    with Cluster(stage.bootstrap, timeout_ms=20_000) as cluster:
+        write(cluster, TransactionalId(cluster, "large", timeout_ms=60_000), 500, 3)
+        assert found(stage)["size of transactions"]["verdict"] == "fine"
+        write(cluster, TransactionalId(cluster, "small", timeout_ms=60_000), 1, 3)
+        row = found(stage)["size of transactions"]
+    assert row["verdict"] == "notice"
+    assert row["found"] == "250.5 records on average in 6 transactions of 2 ids; small 1.0 in 3"
+
+
+def test_transactions_that_are_longer_than_their_timeout_again_and_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settings = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}
+    with oncelog.Broker(settings=settings) as broker:
+        broker.topic(OUT.topic)
+        stage = Stage("oncelog", broker.bootstrap, capsys)
+        rows: list[dict[str, Any]] = []
+        for _ in range(2):
+            slow = transactional(broker.bootstrap, "nightly", {"transaction.timeout.ms": 1_000})
+            slow.begin_transaction()
+            slow.produce(OUT.topic, b"x")
+            slow.flush(10)
+            while stage.json("txn", "show", "nightly")["state"] == "Ongoing":
+                pass
+            slow.purge()
+            rows.append(found(stage)["transaction timeouts"])
+    assert [each["verdict"] for each in rows] == ["fine", "notice"]
+    assert rows[1]["found"] == "timed out again and again: nightly x 2"
+    assert "aborted while its owner works" in rows[1]["why"]
 
 
 def test_ids_that_pile_up_are_bad_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:

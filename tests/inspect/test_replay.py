@@ -1,9 +1,18 @@
 """`oncelog txn replay`: a finished transaction rebuilt from the logs of oncelog and (ORACLE=1) of Apache Kafka."""
 
 import time
+from dataclasses import replace
+from typing import Any
 
+import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+import oncelog
+from oncelog.client.cluster import Cluster
+from oncelog.client.fetcher import PartitionFetcher
+from oncelog.inspect import ask, replay
+from oncelog.model import TopicPartition as Place
+from tests.clients import transactional
 from tests.inspect.stage import Stage
 
 
@@ -70,3 +79,51 @@ def test_nothing_is_said_of_an_id_without_transactions(stage: Stage) -> None:
     said = stage.run("txn", "replay", "never")
     assert said.code == 1
     assert "'never'" in said.err
+
+
+def test_who_asks_again_reads_only_what_is_new(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page asks each second, and the partition holds the records of all other ids too."""
+    started: list[int] = []
+
+    class Counting(PartitionFetcher):
+        def __init__(self, cluster: Cluster, partition: Place, **how: Any) -> None:
+            started.append(how["start"])
+            super().__init__(cluster, partition, **how)
+
+    monkeypatch.setattr(replay, "PartitionFetcher", Counting)
+    pasts = replay.Pasts()
+    stage.run("topics", "new", "again-out")
+    with stage.producer("again-1") as producer, Cluster(stage.bootstrap) as cluster:
+        first = pasts.of(cluster, "again-1")
+        assert [each.state for each in first.states] == ["Empty"]
+        assert pasts.of(cluster, "again-1") == first
+        (begin,) = started  # nothing came since, so nothing was read
+        producer.produce("again-out", b"x")
+        producer.commit_transaction(20)
+        wait_for_end(stage, "again-1")  # the command reads too
+        started.clear()
+        second = pasts.of(cluster, "again-1")
+        assert started[0] > first.states[-1].offset >= begin
+        assert second == replay.past(cluster, "again-1")
+        assert [each.state for each in second.states][-1] == "CompleteCommit"
+        pasts.clear()
+        assert pasts.of(cluster, "again-1") == second
+        assert started[-1] == begin
+
+
+def test_a_log_that_begins_anew_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the same address may be another broker, whose log is shorter; or records were deleted at the beginning."""
+    with oncelog.Broker() as broker, Cluster(broker.bootstrap) as cluster:
+        transactional(broker.bootstrap, "anew-1")
+        pasts = replay.Pasts()
+        found = pasts.of(cluster, "anew-1")
+        real = ask.ends_of
+        for changed in ({"high_watermark": 0, "last_stable_offset": 0}, {"log_start": 1}):
+
+            def other(cluster: Cluster, wanted: Any, changed: Any = changed) -> dict[Place, ask.Ends]:
+                return {where: replace(each, **changed) for where, each in real(cluster, wanted).items()}
+
+            monkeypatch.setattr(ask, "ends_of", other)
+            assert len(pasts.of(cluster, "anew-1").states) < len(found.states)
+            monkeypatch.setattr(ask, "ends_of", real)
+            assert pasts.of(cluster, "anew-1") == found

@@ -388,12 +388,9 @@ def test_the_command_records_what_trace_reads(
             break
     assert [each for each in merged if each["kind"] == "rpc"] == told
     names = [each["name"] for each in merged]
-    assert [each for each in names if each in ("Ongoing", "PrepareCommit", "COMMIT", "CompleteCommit")] == [
-        "Ongoing",
-        "PrepareCommit",
-        "COMMIT",
-        "CompleteCommit",
-    ]
+    # Kafka's state Complete has the time at which it began to write the markers, so the two may stand either way.
+    assert {"Ongoing", "PrepareCommit", "COMMIT", "CompleteCommit"} <= set(names)
+    assert names.index("PrepareCommit") < min(names.index("COMMIT"), names.index("CompleteCommit"))
     assert names.index("EndTxn") < names.index("PrepareCommit")
     assert [each["name"] for each in told][:1] == ["InitProducerId"]
     (end,) = [each for each in told if each["name"] == "EndTxn"]

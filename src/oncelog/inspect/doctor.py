@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from oncelog.client.admin import MAX_TIMESTAMP, Admin, Setting
@@ -12,7 +13,7 @@ from oncelog.client.faults import ClientFault
 from oncelog.inspect import ask, replay, trace, views
 from oncelog.inspect.ask import Described, SideDoor
 from oncelog.inspect.counted import quantile_ns
-from oncelog.model import TRANSACTION_STATE, TopicPartition
+from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
 from oncelog.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 FINE: Final = "fine"
@@ -41,6 +42,12 @@ RANDOM: Final = re.compile(
 )
 
 
+PART: Final = re.compile(r"[^-_.:/@ ]+")  # of a name
+FEW_SIBLINGS: Final = 3
+SHORTEST_MIXED: Final = 5
+WIDE_GAPS: Final = 10  # a number a row of so many
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at. `why` says what happens to who ignores it."""
@@ -62,8 +69,8 @@ def examine(cluster: Cluster, *, now_ms: int) -> list[Finding]:
     seen = _seen(cluster, door, [each.transactional_id for each in listed if each.state != "Empty"])
     checks = (
         ("stuck readers", lambda: _stuck(cluster, door, now_ms)),
-        ("transactional ids", lambda: _names(sorted(described))),
-        ("transaction timeouts", lambda: _timeouts(described.values(), settings)),
+        ("transactional ids", lambda: _names(cluster, sorted(described))),
+        ("transaction timeouts", lambda: _timeouts(cluster, door, described.values(), settings)),
         ("size of transactions", lambda: _sizes(seen)),
         ("tombstones", lambda: _tombstones(cluster)),
         ("isolation of groups", lambda: _readers(cluster, door)),
@@ -90,22 +97,72 @@ def _stuck(cluster: Cluster, door: SideDoor, now_ms: int) -> Finding:
     return Finding("stuck readers", verdict, f"{len(pins)} held: {names}", why, "oncelog txn stuck")
 
 
-def _names(ids: Sequence[str]) -> Finding:
+def _names(cluster: Cluster, ids: Sequence[str]) -> Finding:
     why = (
         "an id that is new with every process fences nobody: a zombie of the old process goes on writing, its open "
         "transaction holds readers until the timeout, and ids pile up for transactional.id.expiration.ms"
     )
     stems = Counter(RANDOM.sub("*", each) for each in ids if RANDOM.search(each))
     piled = [(stem, count) for stem, count in stems.most_common() if count >= 2]
-    if not piled:
+    shown = [f"{stem} x {count}" for stem, count in piled]
+    for stem, mine in made_up(each for each in ids if not RANDOM.search(each)).items():
+        if not _was_taken_again(cluster, mine):
+            shown.append(f"{stem} x {len(mine)}, none of them used by a second process")
+    if not shown:
         return Finding("transactional ids", FINE, f"{len(ids)} ids, none looks random", why, "")
     verdict = BAD if any(count >= MANY_SIBLINGS for _, count in piled) else NOTICE
-    shown = ", ".join(f"{stem} x {count}" for stem, count in piled[:5])
     do = "name the id after what is processed (the job and its input partition), the same after a restart"
-    return Finding("transactional ids", verdict, shown, why, do)
+    return Finding("transactional ids", verdict, ", ".join(shown[:5]), why, do)
 
 
-def _timeouts(described: Iterable[Described], settings: Mapping[str, Setting]) -> Finding:
+def made_up(ids: Iterable[str]) -> dict[str, list[str]]:
+    """Stem -> ids that differ in a part that a machine made up: letters and digits mixed, as in names of pods, or numbers that
+    leave wide gaps, as process ids do. Numbers that follow each other are partitions or tasks.
+    """
+    stems: dict[str, list[str]] = {}
+    for each in ids:
+        stem = PART.sub(lambda part: "*" if _is_mixed(part[0]) or part[0].isdecimal() else part[0], each)
+        if stem != each:
+            stems.setdefault(stem, []).append(each)
+    return {stem: mine for stem, mine in stems.items() if len(mine) >= FEW_SIBLINGS and _looks_made_up(mine)}
+
+
+def _is_mixed(part: str) -> bool:
+    """3f9a1c2e, x2x8k: but not v2, kafka2 or 10ms."""
+    changes = sum(one.isdecimal() != next_one.isdecimal() for one, next_one in pairwise(part))
+    return len(part) >= SHORTEST_MIXED and part.isalnum() and changes >= 2
+
+
+def _looks_made_up(ids: Sequence[str]) -> bool:
+    parts = list(zip(*(PART.findall(each) for each in ids), strict=True))
+    for column in parts:
+        differing = sorted(set(column))
+        if len(differing) < FEW_SIBLINGS:
+            continue
+        if all(each.isdecimal() for each in differing):
+            numbers = sorted(int(each) for each in differing)
+            if numbers[-1] - numbers[0] >= WIDE_GAPS * len(numbers):
+                return True
+        elif any(_is_mixed(each) for each in differing):
+            return True
+    return False
+
+
+def _was_taken_again(cluster: Cluster, ids: Sequence[str]) -> bool:
+    """Whether a second process took one of some of them: each that comes up leaves a state Empty, and bumps the epoch."""
+    for each in ids[-REPLAYED_IDS:]:
+        past = trace.past_of(cluster, each)
+        taken = sum(one.state == "Empty" for one in past.states)
+        first = next((one for one in past.states if one.state is not None), None)
+        is_later = first is not None and first.client_version < NEW_PROTOCOL and first.producer_epoch > 0
+        if taken > 1 or is_later or sum(one.cause == ask.NEW_INSTANCE for one in past.bumps) > 1:
+            return True
+    return False
+
+
+def _timeouts(
+    cluster: Cluster, door: SideDoor, described: Iterable[Described], settings: Mapping[str, Setting]
+) -> Finding:
     rows = list(described)
     limit = settings.get("transaction.max.timeout.ms")
     maximum = int(limit.value) if limit is not None and limit.value and limit.value.isdecimal() else None
@@ -118,9 +175,16 @@ def _timeouts(described: Iterable[Described], settings: Mapping[str, Setting]) -
         each for each in rows if each.timeout_ms >= views.NEVER_TIMES_OUT_MS and each.state == views.ONGOING
     ]
     do = "set transaction.timeout.ms a little above the longest transaction; 60 s is the default"
+    again = _timed_out_again(cluster, [each.transactional_id for each in rows]) if door.is_there else []
     if above:
         shown = ", ".join(f"{each.transactional_id} {each.timeout_ms} ms" for each in above[:5])
         return Finding("transaction timeouts", BAD, f"above the maximum of {maximum} ms: {shown}", why, do)
+    if again:
+        shown = ", ".join(f"{name} x {count}" for name, count in again[:5])
+        short = (
+            "a transaction that is longer than its timeout is aborted while its owner works, and done again"
+        )
+        return Finding("transaction timeouts", NOTICE, f"timed out again and again: {shown}", short, do)
     if forever:
         shown = ", ".join(each.transactional_id for each in forever[:5])
         return Finding("transaction timeouts", NOTICE, f"prepared, never time out: {shown}", why, "end them")
@@ -136,6 +200,13 @@ def _timeouts(described: Iterable[Described], settings: Mapping[str, Setting]) -
     )
 
 
+def _timed_out_again(cluster: Cluster, ids: Sequence[str]) -> list[tuple[str, int]]:
+    """Ids that lost more than one transaction to their timeout, as far as the state log tells; only oncelog keeps causes."""
+    pasts = ((each, trace.past_of(cluster, each).bumps) for each in ids[:TRACED_IDS])
+    counts = [(name, sum(each.cause == "timeout" for each in bumps)) for name, bumps in pasts]
+    return sorted((each for each in counts if each[1] > 1), key=lambda each: -each[1])
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What some transactional ids did lately, from the broker's ring or from the logs."""
@@ -143,19 +214,22 @@ class Seen:
     ids: int
     transactions: int
     records: int
+    small: tuple[
+        tuple[str, int, int], ...
+    ]  # ids whose own transactions have few records: name, transactions, records
     old: tuple[str, ...]  # who ended a transaction by the protocol before KIP-890
 
 
 def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
     """Of at most so many ids as can be asked in a moment."""
-    ids = transactions = records = 0
+    counted: list[tuple[str, int, int]] = []
     old: dict[str, None] = {}
     for name in names[: TRACED_IDS if door.is_there else REPLAYED_IDS]:
         kept = [event for _, event in trace.requests(cluster, door, name) or ()]
         ended = [each for each in kept if each.name == "EndTxn" and each.error == "NONE"]
         if ended:
             last = max(each.at_us for each in ended)
-            transactions += len(ended)
+            transactions = len(ended)
             written = [each for each in kept if each.name == "Produce" and each.at_us <= last]
             old |= {
                 f"{each.client_id or '?'} at {(each.address or '').rpartition(':')[0]} (EndTxn v{each.version})": None
@@ -168,13 +242,19 @@ def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
                 for each in replay.transactions(name, replay.history(cluster, name))
                 if each.ended_ms is not None
             ][-REPLAYED_EACH:]
-            transactions += len(past)
+            transactions = len(past)
             written = [one for each in past for one in replay.events(cluster, each) if one.name == "Produce"]
             if past and past[-1].states[-1].client_version < NEW_PROTOCOL:
                 old[f"the client of {name}"] = None
-        ids += 1
-        records += sum(one.count or 0 for each in written if each.error == "NONE" for one in each.touched)
-    return Seen(ids, transactions, records, tuple(old))
+        records = sum(one.count or 0 for each in written if each.error == "NONE" for one in each.touched)
+        counted.append((name, transactions, records))
+    return Seen(
+        len(counted),
+        sum(transactions for _, transactions, _ in counted),
+        sum(records for _, _, records in counted),
+        tuple(each for each in counted if each[1] >= FEW_TRANSACTIONS and each[2] < FEW_RECORDS * each[1]),
+        tuple(old),
+    )
 
 
 def _sizes(seen: Seen) -> Finding:
@@ -185,22 +265,25 @@ def _sizes(seen: Seen) -> Finding:
         )
     mean = seen.records / seen.transactions
     text = f"{mean:.1f} records on average in {seen.transactions} transactions of {seen.ids} ids"
-    if mean >= FEW_RECORDS:
+    if seen.small:  # the mean of all hides those that are small beside others that are large
+        worst = sorted(seen.small, key=lambda each: each[2] / each[1])[:5]
+        text += "; " + ", ".join(f"{name} {records / count:.1f} in {count}" for name, count, records in worst)
+    elif mean >= FEW_RECORDS:
         return Finding("size of transactions", FINE, text, why, "")
     return Finding("size of transactions", NOTICE, text, why, "commit less often: more records in each")
 
 
 def _tombstones(cluster: Cluster) -> Finding:
-    """Of the state log and of every compacted topic."""
+    """Of the state log, the offsets of groups and every other compacted topic."""
     why = (
         "a reader, or a copy of the log, that is away for longer than delete.retention.ms never sees that a key was "
-        "deleted: it keeps the old value, and an expired transactional id comes back"
+        "deleted: it keeps the old value, and an expired transactional id or offset comes back"
     )
     admin = Admin(cluster)
     short: list[str] = []
     looked_at = 0
     for topic in cluster.topics():
-        if topic.is_internal and topic.name != TRANSACTION_STATE:
+        if topic.is_internal and topic.name not in (TRANSACTION_STATE, CONSUMER_OFFSETS):
             continue
         settings = {each.name: each.value for each in admin.topic_settings(topic.name)}
         kept = settings.get("delete.retention.ms")

@@ -108,6 +108,7 @@ class Inspector:
         self._lock = threading.Lock()
         self._cluster: Cluster | None = None
         self._door: SideDoor | None = None
+        self._pasts = replay.Pasts()
         self._counted: tuple[float, Mapping[str, int]] | None = None
         self._rates: deque[Mapping[str, float]] = deque(maxlen=RATES_KEPT)
 
@@ -119,6 +120,7 @@ class Inspector:
         if self._cluster is not None:
             self._cluster.close()
         self._cluster = self._door = None
+        self._pasts.clear()
 
     def _ask(self, question: Callable[[Cluster, SideDoor], ResultT]) -> ResultT:
         """A fault closes the connections: the next question begins afresh."""
@@ -194,7 +196,13 @@ class Inspector:
             if view is None:
                 return None
             told = trace.tell(
-                cluster, door, transactional_id, last=last, record=self._record, now_us=now_ms * 1000
+                cluster,
+                door,
+                transactional_id,
+                last=last,
+                record=self._record,
+                now_us=now_ms * 1000,
+                pasts=self._pasts,
             )
             where = _state_log(cluster, transactional_id) if told.states else None
             return TransactionPage(view, told.timeline, told.states, where, told.source, last, told.known)
@@ -208,7 +216,7 @@ class Inspector:
             )
             if view is None:
                 return None
-            past = trace.past_of(cluster, transactional_id)
+            past = trace.past_of(cluster, transactional_id, self._pasts)
             done = replay.transactions(transactional_id, past.states)
             return HistoryPage(view, tuple(done), past.bumps, past.states)
 

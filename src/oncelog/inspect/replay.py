@@ -3,6 +3,7 @@
 Works on any Kafka, long after the fact, as far as compaction and retention left the records.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -33,6 +34,7 @@ from oncelog.record.txn_state import (
 )
 from oncelog.txn.state import State
 
+PASTS_KEPT: Final = 200  # transactional ids whose past is remembered between questions
 SLACK_MS: Final = 5_000  # record timestamps are the client's: its clock may differ from the coordinator's
 
 
@@ -81,16 +83,50 @@ def history(cluster: Cluster, transactional_id: str) -> list[StateRecord]:
 
 def past(cluster: Cluster, transactional_id: str) -> Past:
     """All that the state log still holds of the id; nothing where no transaction was ever begun."""
-    key = TransactionKey(transactional_id)
-    state, bump = encode_key(key), encode_bump_key(key)
-    states: list[StateRecord] = []
-    bumps: list[Bumped] = []
-    for record in _records(cluster, transactional_id, (state, bump)):
-        if record.key == state:
-            states.append(state_record(record.offset, record.timestamp, record.value))
-        elif record.value is not None and (why := decode_bump(bytes(record.value))) is not None:
-            bumps.append(cause_of(why))
-    return Past(tuple(states), tuple(bumps))
+    return Pasts().of(cluster, transactional_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of one id, up to an offset."""
+
+    past: Past
+    log_start: int
+    until: int
+
+
+class Pasts:
+    """For who asks again and again: of an id that was asked for before, only what was written since is read.
+
+    What compaction took away meanwhile stays known until the log's start moves on.
+    """
+
+    def __init__(self) -> None:
+        self._read: OrderedDict[str, _Read] = OrderedDict()
+
+    def clear(self) -> None:
+        """The next cluster may be another one."""
+        self._read.clear()
+
+    def of(self, cluster: Cluster, transactional_id: str) -> Past:
+        where = _place(cluster, transactional_id)
+        ends = ask.ends_of(cluster, [where])[where]
+        known = self._read.pop(transactional_id, None)
+        if known is None or known.log_start != ends.log_start or known.until > ends.high_watermark:
+            known = _Read(Past((), ()), ends.log_start, ends.log_start)
+        states, bumps = list(known.past.states), list(known.past.bumps)
+        key = TransactionKey(transactional_id)
+        state, bump = encode_key(key), encode_bump_key(key)
+        for record in _records(cluster, where, known.until, ends.high_watermark, (state, bump)):
+            if record.key == state:
+                states.append(state_record(record.offset, record.timestamp, record.value))
+            elif record.value is not None and (why := decode_bump(bytes(record.value))) is not None:
+                bumps.append(cause_of(why))
+        found = Past(tuple(states), tuple(bumps))
+        self._read[transactional_id] = _Read(found, ends.log_start, max(known.until, ends.high_watermark))
+        while len(self._read) > PASTS_KEPT:
+            self._read.popitem(last=False)
+        return found
 
 
 def epoch_before(found: Past, producer_id: int, producer_epoch: int) -> int | None:
@@ -144,15 +180,20 @@ def cause_of(why: BumpValue) -> Bumped:
     )
 
 
-def _records(cluster: Cluster, transactional_id: str, keys: Sequence[bytes]) -> Iterator[Record]:
-    """The records of the state log with one of these keys."""
+def _place(cluster: Cluster, transactional_id: str) -> TopicPartition:
+    """The partition of the state log that has the id."""
     count = len(cluster.topic(TRANSACTION_STATE).partitions)
-    where = TopicPartition(TRANSACTION_STATE, coordinator_partition(transactional_id, count))
-    ends = ask.ends_of(cluster, [where])[where]
-    if ends.log_start >= ends.high_watermark:
+    return TopicPartition(TRANSACTION_STATE, coordinator_partition(transactional_id, count))
+
+
+def _records(
+    cluster: Cluster, where: TopicPartition, start: int, stop: int, keys: Sequence[bytes]
+) -> Iterator[Record]:
+    """The records of [start, stop) with one of these keys."""
+    if start >= stop:
         return
     with PartitionFetcher(
-        cluster, where, start=ends.log_start, stop=ends.high_watermark, isolation=Isolation.READ_UNCOMMITTED
+        cluster, where, start=start, stop=stop, isolation=Isolation.READ_UNCOMMITTED
     ) as fetcher:
         for fetched in fetcher:
             for at, header in batches(fetched.data):
@@ -161,7 +202,7 @@ def _records(cluster: Cluster, transactional_id: str, keys: Sequence[bytes]) -> 
                 if header.is_control or not any(each in data for each in keys):
                     continue  # no broker compresses this topic, so the keys can be looked for in the bytes
                 for record in records_of(batch, header):
-                    if record.key is not None and bytes(record.key) in keys:
+                    if record.key is not None and bytes(record.key) in keys and record.offset >= start:
                         yield record
 
 

@@ -11,7 +11,7 @@ from oncelog.errors import ErrorCode
 from oncelog.inspect import replay
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import Event, from_line, traced_events
-from oncelog.inspect.replay import Past, Replayed, StateRecord
+from oncelog.inspect.replay import Past, Pasts, Replayed, StateRecord
 from oncelog.inspect.timeline import Timeline, timeline
 
 MS: Final = 1000  # microseconds
@@ -86,8 +86,9 @@ def tell(
     last: int | None = None,
     record: Path | None = None,
     now_us: int | None = None,
+    pasts: Pasts | None = None,
 ) -> Told:
-    """All that can be known of the last so many transactions of an id, in one timeline."""
+    """All that can be known of the last so many transactions of an id, in one timeline. `pasts`: of who asks again and again."""
     source = FROM_TAP if tapped(record, transactional_id) else FROM_RING
 
     def ask() -> list[tuple[int, Event]]:
@@ -96,7 +97,7 @@ def tell(
         return requests(cluster, door, transactional_id) or []
 
     before = ask()
-    states = past_of(cluster, transactional_id).states
+    states = past_of(cluster, transactional_id, pasts).states
     seen = _until_then(before, ask(), states)
     past = replay.transactions(transactional_id, states)
     if not seen:
@@ -108,10 +109,10 @@ def tell(
     return Told(merged, source, states, len(past))
 
 
-def past_of(cluster: Cluster, transactional_id: str) -> Past:
+def past_of(cluster: Cluster, transactional_id: str, pasts: Pasts | None = None) -> Past:
     """What the state log holds of an id; nothing where there is no such log yet."""
     try:
-        return replay.past(cluster, transactional_id)
+        return (Pasts() if pasts is None else pasts).of(cluster, transactional_id)
     except RefusedByBroker as fault:
         if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise
