@@ -700,7 +700,7 @@ def test_a_link_leads_to_its_id_whatever_is_in_the_name(site: Site, page: Page, 
         ("Crash after the decision", "1 refund is visible"),
         ("Never came back", "see 0 refunds"),
         ("Held readers", "100 are visible at once"),
-        ("The late commit", "torn in two"),
+        ("The late commit", "sees 2 records: T1, and a T2 that is torn in two"),
     ],
 )
 def test_learn_plays_the_seeds_stories(site: Site, page: Page, title: str, said: str) -> None:
