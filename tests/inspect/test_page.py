@@ -376,6 +376,15 @@ def test_every_box_of_the_lanes_opens_to_fields_and_leads_to_its_bytes(site: Sit
     end = page.locator("details", has=page.locator("summary", has_text="EndTxn"))  # with what it caused
     caused = end.locator("dl", has_text="client's protocol").all_inner_texts()
     assert [each.split("\n")[1] for each in caused] == ["PrepareCommit", "CompleteCommit"]
+    for name, partitions in (
+        ("AddOffsetsToTxn", "__consumer_offsets"),
+        ("AddPartitionsToTxn", "refunds-emitted-0"),
+    ):
+        pane = page.locator("details", has=page.locator("summary", has_text=name))
+        (shown,) = pane.locator("dl", has_text="client's protocol").all_inner_texts()
+        assert partitions in shown  # by the partitions that it added
+    offsets = page.locator("details", has=page.locator("summary", has_text="TxnOffsetCommit"))
+    assert offsets.locator("dl", has_text="client's protocol").count() == 0  # in this protocol it adds none
     pinned = facts_of(pane_of(page, page.locator("g.box.pinned").first))
     assert "pinned" in pinned["readers at read_committed"]
     follow(page, page.locator("dl a", has_text="__transaction_state-").last)
@@ -691,7 +700,7 @@ def test_a_link_leads_to_its_id_whatever_is_in_the_name(site: Site, page: Page, 
         ("Crash after the decision", "1 refund is visible"),
         ("Never came back", "see 0 refunds"),
         ("Held readers", "100 are visible at once"),
-        ("The late commit", "torn in two"),
+        ("The late commit", "sees 2 records: T1, and a T2 that is torn in two"),
     ],
 )
 def test_learn_plays_the_seeds_stories(site: Site, page: Page, title: str, said: str) -> None:

@@ -390,11 +390,7 @@ class Page:
             return JSONResponse({"error": f"wanted {', '.join(API)}"}, 404)
         try:
             value = await run_in_threadpool(question)
-        except (
-            ClientFault,
-            OncelogError,
-            ValueError,
-        ) as fault:  # the last one of what was read: a tap's record
+        except (ClientFault, OncelogError, ValueError) as fault:  # ValueError: a bad line of a tap
             return JSONResponse({"error": str(fault)}, 502)
         return JSONResponse(value, 404 if value is None else 200)
 

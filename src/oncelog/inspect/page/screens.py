@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
@@ -30,7 +30,7 @@ from oncelog.inspect.timeline import Timeline
 from oncelog.inspect.trace import cause
 from oncelog.inspect.views import LastRequest, Pin, TransactionRow
 from oncelog.inspect.wire import pieces_of_answer, pieces_of_request
-from oncelog.model import TopicPartition
+from oncelog.model import CONSUMER_OFFSETS, TopicPartition
 
 SCREENS: Final = (
     ("now", "Now"),
@@ -217,7 +217,7 @@ def _client(pin: Pin) -> Child:
         return NEEDS_ONCELOG
     if pin.client_id is None:
         return "-"
-    return join(f"{pin.client_id} at ", el("span", pin.address, class_="whole"))
+    return el("span", f"{pin.client_id} at ", el("span", pin.address, class_="whole"))
 
 
 def _abort_link(pin: Pin) -> Child:
@@ -277,6 +277,8 @@ def transaction(value: TransactionPage) -> Safe:
         (
             link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
             "-" if each.start_offset is None else each.start_offset,
+            "-" if each.records is None else each.records,
+            "-" if each.bytes is None else each.bytes,
             each.last_stable_offset,
             each.high_watermark,
             "pins" if each.pins else "-",
@@ -297,7 +299,11 @@ def transaction(value: TransactionPage) -> Safe:
         lanes(value.timeline, Logs(value.states, value.state_log)),
         el("p", f"From {value.source}. ", *_how_many(value), class_="empty"),
         el("h2", "Partitions of the open transaction"),
-        table("partition|first offset|LSO|high watermark|".split("|"), partitions, empty="None is open."),
+        table(
+            "partition|first offset|records|bytes|LSO|high watermark|".split("|"),
+            partitions,
+            empty="None is open.",
+        ),
         el("h2", "States, newest first"),
         states(value.states[-SHOWN_STATES:]),
         el("p", link("all of them", "history", view.transactional_id), class_="empty")
@@ -527,11 +533,18 @@ def _records_of(events: Sequence[Event], states: Sequence[StateRecord]) -> dict[
 
 
 def _states_by_request(events: Sequence[Event]) -> dict[int, list[int]]:
-    """Of each request the states that can only come from it."""
+    """Of each request the states that it caused: by their times, and a state that adds partitions by these too, for in one
+    millisecond of the log there may be several requests.
+    """
     found: dict[int, list[int]] = {}
     asked = [(number, each) for number, each in enumerate(events) if each.kind == "rpc" and each.request]
+    before: set[TopicPartition] = set()
     for number, event in enumerate(events):
-        by = cause(event, [each for _, each in asked]) if event.kind == "state" else None
+        if event.kind != "state":
+            continue
+        partitions = {TopicPartition(each.topic, each.partition) for each in event.touched}
+        added, before = partitions - before, partitions
+        by = cause(event, [each for _, each in asked if event.name != "Ongoing" or _adds(each, added)])
         if by is None:
             continue
         at = next(at for at, (_, each) in enumerate(asked) if each is by)
@@ -539,6 +552,13 @@ def _states_by_request(events: Sequence[Event]) -> dict[int, list[int]]:
         if event.name.startswith("Complete"):
             asked = asked[at + 1 :]  # the next end is another transaction's
     return found
+
+
+def _adds(request: Event, added: Set[TopicPartition]) -> bool:
+    """Whether a request names one of the partitions that came with a state; a group's are those of __consumer_offsets."""
+    if request.name in ("AddOffsetsToTxn", "TxnOffsetCommit"):
+        return any(each.topic == CONSUMER_OFFSETS for each in added)
+    return any(TopicPartition(each.topic, each.partition) in added for each in request.touched)
 
 
 def _pane(event: Event, record: StateRecord | None, waits: Sequence[str], logs: Logs) -> Safe | None:
