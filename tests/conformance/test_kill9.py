@@ -1,4 +1,5 @@
-"""kill -9 under load: what librdkafka was told is acknowledged is there, once, at the offset it was told."""
+"""kill -9 under load: what librdkafka was told is acknowledged is there, once, at the offset it was told; of a transaction all
+or nothing, whoever reads meanwhile."""
 
 import random
 import threading
@@ -12,10 +13,14 @@ import oncelog
 from oncelog.client.easy import create_topic, read_all
 from oncelog.sim.check import Checker
 from oncelog.sim.history import History, Poll, Send
+from tests.conformance.transactional import CLIENTS
 from tests.processes import ServedBroker
+from tests.simulation import chaos
+from tests.simulation.followers import Follower
 
 CYCLES = 50
-CYCLES_IN_C = 10  # the same story with the sockets in their own thread (decision 0024)
+CYCLES_IN_C = 10  # the same story with the express lane (decision 0027)
+ENDING_S = 5.0
 PARTITIONS = 3
 
 
@@ -108,18 +113,45 @@ def check(bootstrap: str, topic: str, load: Load) -> None:
 def test_50_kills_lose_nothing_and_double_nothing(tmp_path: Path, hot_path: str) -> None:
     rng = random.Random(20)
     cycles = CYCLES if hot_path == "python" else CYCLES_IN_C
-    settings = {"log.segment.bytes": "262144", "hot.path": hot_path}
-    with ServedBroker(tmp_path, settings=settings) as broker:
+    settings = {
+        "log.segment.bytes": "262144",
+        "hot.path": hot_path,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(chaos.SWEEP_MS),
+    }
+    stop = threading.Event()
+    with ServedBroker(tmp_path / "data", settings=settings) as broker:
         create_topic(broker.bootstrap, "t", partitions=PARTITIONS)
+        create_topic(broker.bootstrap, chaos.TOPIC, partitions=chaos.PARTITIONS)
         load = Load(broker.bootstrap, "t")
-        for _ in range(cycles):
+        worker = chaos.Worker(CLIENTS[0], 0, broker.bootstrap, tmp_path, stop)
+        follower = Follower(chaos.TOPIC, chaos.PARTITIONS, broker.bootstrap, tmp_path, stop)
+        follower.begin()
+        ending = 0
+        for cycle in range(cycles):
             load.get_on()
-            time.sleep(rng.uniform(0.0, 0.2))
+            if cycle % 4:
+                time.sleep(rng.uniform(0.0, 0.2))
+            else:  # while a transaction is being ended: EndTxn, its markers, its answer
+                worker.ending.clear()
+                ending += worker.ending.wait(ENDING_S)
+                time.sleep(rng.uniform(0.0, 0.005))
             broker.kill()
             broker.start()
         load.finish()
+        stop.set()
+        worker.thread.join()
+        follower.end()
+        assert worker.fault is None
+        time.sleep(
+            (chaos.TIMEOUT_MS + 2 * chaos.SWEEP_MS) / 1000
+        )  # what nobody ended is ended by its timeout
         check(broker.bootstrap, "t", load)
         assert load.sent > cycles * 10
+        report = chaos.Report()
+        assert chaos.judge(tmp_path, [worker, follower], broker, report) == []
+        assert worker.counts["committed"] > cycles // 2
+        assert ending >= cycles // 8
+        assert follower.counts["records"] > 0
         assert broker.stop() == 0
 
 

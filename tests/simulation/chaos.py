@@ -3,7 +3,7 @@
 A broker behind a TCP proxy; transactional clients in C, Java, Go, Python, as many as this machine has; and somebody who kills
 the broker with -9, stops it for seconds, delays and cuts connections, and fills the disk up where a small file system may be
 mounted. Every client writes down what it asked and was told; when the time is up everything is read once more, and the
-history checker judges.
+history checker judges. Meanwhile a reader follows what is committed.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from oncelog.sim.history import Crash, End, EndTxn, History, Init, Poll, Recorde
 from tests.conformance.client import ClientFailed
 from tests.conformance.transactional import CLIENTS, Program, Transactional
 from tests.processes import ServedBroker
+from tests.simulation.followers import Background, Follower
 from tests.toolchains import Missing
 
 TOPIC = "chaos"
@@ -138,6 +139,7 @@ class Worker:
         self.path = folder / f"{self.name}.jsonl"
         self.counts: Counter[str] = Counter()
         self.fault: BaseException | None = None
+        self.ending = threading.Event()  # the end of a transaction is asked for
         self._bootstrap = bootstrap
         self._stop = stop
         self._random = random.Random(self.name)
@@ -190,6 +192,7 @@ class Worker:
                 (send.offset,) = program.ask("send", topic=TOPIC, records=[[at, send.values[0]]])
                 recorder.ok(send)
             recorder.invoke(end)
+            self.ending.set()
             program.ask("commit" if commit else "abort")
             recorder.ok(end)
         except ClientFailed:
@@ -211,6 +214,7 @@ class Report:
     committed: int = 0
     aborted: int = 0
     gave_up: int = 0
+    read_meanwhile: int = 0
     records_at_the_end: int = 0
     anomalies: list[str] = field(default_factory=list[str])
 
@@ -290,6 +294,8 @@ def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) 
     through = f"127.0.0.1:{proxy.port}"
     try:
         create_topic(broker.bootstrap, TOPIC, partitions=PARTITIONS)
+        follower = Follower(TOPIC, PARTITIONS, through, folder, stop)
+        follower.begin()
         workers = [Worker(client, number, through, folder, stop) for number, client in enumerate(chosen)]
         _wait_for_work(workers)
         with (folder / "harm.jsonl").open("w", encoding="utf-8") as file:
@@ -303,10 +309,12 @@ def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) 
             report.committed += worker.counts["committed"]
             report.aborted += worker.counts["aborted"]
             report.gave_up += worker.counts["gave up"]
+        follower.end()
+        report.read_meanwhile = follower.counts["records"]
         time.sleep((TIMEOUT_MS + 2 * SWEEP_MS) / 1000)  # what nobody ended is ended by its timeout
         broker.kill()
         broker.start()
-        report.anomalies = [str(each) for each in judge(folder, workers, broker, report)]
+        report.anomalies = [str(each) for each in judge(folder, [*workers, follower], broker, report)]
     finally:
         proxy.close()
         broker.kill()
@@ -321,30 +329,41 @@ def _wait_for_work(workers: Sequence[Worker], limit_s: float = 90.0) -> None:
         time.sleep(0.05)
 
 
-def judge(folder: Path, workers: Sequence[Worker], broker: ServedBroker, report: Report) -> list[Anomaly]:
+def read_to_the_end(bootstrap: str, topic: str, isolation: str, recorder: Recorder) -> int:
+    """When all is over; how many records there are."""
+    found: dict[int, list[tuple[int, str]]] = {at: [] for at in range(PARTITIONS)}
+    for record in read_all(bootstrap, topic, isolation=isolation):
+        found[record.partition].append((record.offset, (record.value or b"").decode()))
+    for at, records in found.items():
+        poll = recorder.invoke(
+            Poll(
+                process=f"last {isolation}",
+                partition=f"{topic}-{at}",
+                offset=0,
+                committed=isolation == "committed",
+                final=True,
+            )
+        )
+        poll.records = sorted(records)
+        poll.next = poll.records[-1][0] + 1 if records else 0
+        recorder.ok(poll)
+    return sum(map(len, found.values()))
+
+
+def judge(
+    folder: Path,
+    workers: Sequence[Worker | Background],
+    broker: ServedBroker,
+    report: Report,
+) -> list[Anomaly]:
     with (folder / "last.jsonl").open("w", encoding="utf-8") as file:
         recorder = Recorder(file, time.monotonic)
         for isolation in ("committed", "uncommitted"):
-            found: dict[int, list[tuple[int, str]]] = {at: [] for at in range(PARTITIONS)}
-            for record in read_all(broker.bootstrap, TOPIC, isolation=isolation):
-                found[record.partition].append((record.offset, (record.value or b"").decode()))
-            for at, records in found.items():
-                poll = recorder.invoke(
-                    Poll(
-                        process=f"last {isolation}",
-                        partition=f"{TOPIC}-{at}",
-                        offset=0,
-                        committed=isolation == "committed",
-                        final=True,
-                    )
-                )
-                poll.records = sorted(records)
-                poll.next = poll.records[-1][0] + 1 if records else 0
-                recorder.ok(poll)
-                report.records_at_the_end += len(records)
+            report.records_at_the_end += read_to_the_end(broker.bootstrap, TOPIC, isolation, recorder)
     history = History()
     checker = Checker(history)
-    paths = [*(worker.path for worker in workers), folder / "harm.jsonl", folder / "last.jsonl"]
+    kept = [*(worker.path for worker in workers), folder / "harm.jsonl", folder / "last.jsonl"]
+    paths = [path for path in kept if path.exists()]
     read_history([path.read_text(encoding="utf-8").splitlines() for path in paths], history)
     return checker.finish()
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from tests.mutants.mutant import ROOT, Mutant, all_mutants
 
+HERE = Path(__file__).parent
 DOCUMENT = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 STAGES = (
@@ -98,7 +99,7 @@ class Known:
     """What came of one mutant so far."""
 
     name: str
-    text: str  # digest of the mutant
+    text: str  # digest of the mutant and of what judges: another simulator may notice more, or less
     after: str = ""  # where it was noticed; empty: not yet
     why: str = ""
     in_vain: list[str] = field(default_factory=list[str])  # stages
@@ -129,6 +130,18 @@ def look_for(tree: Path, mutant: Mutant, stage: str) -> tuple[str, str] | None:
         return stage, done.stderr.strip().splitlines()[-1]
     found = json.loads(done.stdout.splitlines()[-1])
     return None if found is None else (found[0], (found[1].splitlines() or [""])[0])
+
+
+def digest_of_judges() -> str:
+    """Of the simulator and of the other tools that are used here."""
+    found = hashlib.sha256(SCRIPT.encode())
+    judges = [
+        *(ROOT / "src" / "oncelog" / "sim").glob("*.py"),
+        *map(HERE.joinpath, ("flips.py", "images.py")),
+    ]
+    for path in sorted(judges):
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def row(mutant: Mutant, known: Known) -> str:
@@ -170,8 +183,9 @@ def main() -> int:
     if results is not None and results.exists():
         kept = json.loads(results.read_text(encoding="utf-8"))
     known = {str(each["name"]): Known(**each) for each in kept}
+    judges = digest_of_judges()
     for mutant in mutants:
-        text = hashlib.sha256(repr(mutant).encode()).hexdigest()[:12]
+        text = hashlib.sha256(f"{mutant!r} {judges}".encode()).hexdigest()[:12]
         if mutant.name not in known or known[mutant.name].text != text:
             known[mutant.name] = Known(mutant.name, text)
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
@@ -198,6 +212,7 @@ def main() -> int:
     said = (
         f"{count} of {len(mutants)} mutants are noticed by the simulator. The others have a test of their own that notices them; their "
         "rows say what was tried in vain, which may be less than what `make test` runs."
+        f" Simulator {judges[:12]}."
     )
     sys.stdout.write("\n".join([*[each for each in rows if "| - |" in each], said]) + "\n")
     if asked.write:

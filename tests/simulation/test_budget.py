@@ -5,12 +5,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from oncelog.sim.runs import Result
 from oncelog.sim.scenes import TWICE, Cut, Scene, points
 from tests.simulation import budget
 from tests.simulation.budget import (
@@ -23,6 +25,7 @@ from tests.simulation.budget import (
     Beside,
     Found,
     Piece,
+    is_played_again,
     result_of,
 )
 
@@ -149,3 +152,35 @@ def test_they_end_when_the_tests_were_killed(place: Path, monkeypatch: pytest.Mo
         while left.status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.05)
     assert len(list(place.glob("*.taken"))) < len(PIECES) // 2
+
+
+@pytest.mark.parametrize(("digest", "wrong"), [("a", ""), ("b", ""), ("a", "Broken")])
+def test_a_wire_seed_that_plays_otherwise_with_the_lane_is_told(
+    digest: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[int] = []
+
+    @contextmanager
+    def no_lane() -> Generator[list[object]]:
+        yield []
+
+    def run(seed: int, _: str) -> Result:
+        again.append(seed)
+        return Result(seed, digest=digest, wrong=wrong)
+
+    def run_all(seeds: Iterable[int], _: str) -> Iterator[Result]:
+        return (Result(seed, digest="a") for seed in seeds)
+
+    for name, stands_in in (
+        ("run_seed", run),
+        ("run_seeds", run_all),
+        ("with_lane", no_lane),
+        ("why_not", lambda: None),
+    ):
+        monkeypatch.setattr(budget, name, stands_in)
+    monkeypatch.setitem(budget.SEEDS, "wire", 500)
+    found = [budget.WORK["wire"](piece) for piece in SEED_PIECES["wire"]]
+    assert sorted(again) == [seed for seed in range(500) if is_played_again(seed)]
+    assert 40 < len(again) < 100
+    assert sum(each.counts["wire seeds played again with the lane"] for each in found) == len(again)
+    assert bool(found[0].wrong) == (digest != "a" or bool(wrong))

@@ -15,4 +15,5 @@ def test_real_clients_under_kills_stops_and_cuts(tmp_path: Path) -> None:
     assert report.kills > 0
     assert report.full_disks > 0 or any("mount" in each for each in report.left_out)
     assert report.committed > 0
+    assert report.read_meanwhile > 0
     assert report.records_at_the_end >= report.committed

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.simulation.summary import totals
+
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -36,3 +38,16 @@ def test_the_process_that_sums_up_tells_the_counts(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1,234  core crashes" in done.stdout
+
+
+def test_what_is_promised_is_summed_over_both_profiles() -> None:
+    total = totals(
+        [
+            {"core committed": 5, "core aborted": 2, "core random kills and cuts": 3, "core crashes": 9},
+            {"wire copied": 1, "wire random kills and cuts": 4, "wire disk faults": 2},
+        ]
+    )
+    assert total["transactions"] == 8
+    assert total["random kills and cuts"] == 7
+    assert total["random crashes"] == 9
+    assert total["core crashes"] == 9

@@ -62,6 +62,7 @@ class Plan:
     tenants: int = 0  # tales of groups without members
     two_phases: int = 0  # transactions that somebody else decides (KIP-939)
     late: int = 0  # tales of requests that come late
+    write_errors: bool = False  # a write fails outright now and then: EIO
     flips: int = 0  # single bits, each in a copy of what a clean stop left behind
 
     @cached_property
@@ -198,6 +199,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         tenants=tenants,
         two_phases=two_phases,
         late=late,
+        write_errors=Random(f"write errors {seed}").random() < 0.08,
         members=(kind := more.choice(["", "", "classic", "next"])),
         workers=tuple(
             TV2 if server_version == 2 and more.random() < 0.6 else TV1

@@ -126,6 +126,12 @@ class Stage(ABC):
         if found:
             raise Anomalies(found)
         self.counts["crashes"] = self.world.crashes
+        self.counts["random kills and cuts"] = (
+            self.world.crashes
+            - self.world.disk_faults
+            - self.counts["cuts at the end"]
+            - self.counts["kills of ids with a past"]
+        )
         self.counts["crashes in recovery"] = self.world.crashes_in_recovery
         self.counts["clean restarts"] = self.world.clean_stops
         self.counts["disk faults"] = self.world.disk_faults
@@ -154,6 +160,7 @@ class Stage(ABC):
         self.world.disk.before_change = None
         self.world.disk.faults.space_left_bytes = None
         self.world.disk.faults.syncs_until_error = None
+        self.world.disk.faults.writes_until_error = None
 
     async def _create_topics(self) -> None:
         session = Session(self.world, self._random("topics"), "admin")
@@ -209,6 +216,7 @@ class Stage(ABC):
         kept = "power" if self.plan.power else "process"
         self.history.now(Crash(process="broker", kept=kept))
         self.world.crash(kept)
+        self.counts["cuts at the end"] += 1
         await self._look()
 
     async def _come_to_rest(self) -> None:
@@ -330,6 +338,7 @@ class Story(Stage):
                     raise Defect("the past could not be written")
                 self.counts["old ids"] += 1
         if any(writer.old for writer in self.plan.writers):
+            self.counts["kills of ids with a past"] += 1
             self.world.crash("process")  # loaded from the log, as after any restart
 
     # Writers
@@ -786,10 +795,14 @@ class Story(Stage):
 
     async def _break_things(self) -> None:
         plan, world, rng = self.plan, self.world, self.rng
+        own = self._random("write errors")  # what came later changes nothing of the rest
         while self._busy:
             await sleep(world.loop, rng.expovariate(1 / (plan.crash_mean_ms or 200.0)))
             if not self._busy:
                 return
+            if plan.write_errors and own.random() < 0.15 and world.disk_faults < plan.crashes:
+                world.disk.faults.writes_until_error = own.randint(1, 30)
+                self.counts["write errors armed"] += 1
             self.judge.look(world.machine, rng.choice(self._names))
             if rng.random() < 0.025:
                 self.invariants.check_partitions_replay()
