@@ -467,7 +467,8 @@ def main() -> int:
     asked.seed = time.time_ns() % 1_000_000 if asked.seed is None else asked.seed
     asked.dice = Random(asked.seed)
     for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: what we started ends with us
-        signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, signal.default_int_handler)
     try:
         with tempfile.TemporaryDirectory(prefix="oncelog-demo-") as folder:
             return run(Path(folder), asked)

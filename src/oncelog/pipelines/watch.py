@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from oncelog.client.admin import EARLIEST, LATEST, Admin
 from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.faults import demand
+from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
 from oncelog.model import Isolation, Producer, ProducerEpoch, ProducerId
 from oncelog.protocol.messages.describe_transactions import (
@@ -50,12 +51,15 @@ def position(cluster: Cluster, topic: str, group: str) -> Position:
 
 def transaction(cluster: Cluster, transactional_id: str) -> RunningTransaction | None:
     """None while the broker has never heard of this id."""
-    whom = cluster.coordinator(transactional_id, TRANSACTION)
-    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    (found,) = whom.send(request, DescribeTransactionsResponse).transaction_states
-    if found.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-        return None
-    demand(found.error_code, f"DescribeTransactions of {transactional_id!r}", str(whom))
-    producer = Producer(ProducerId(found.producer_id), ProducerEpoch(found.producer_epoch))
-    partitions = sum(len(topic.partitions) for topic in found.topics)
-    return RunningTransaction(found.transaction_state, producer, partitions)
+
+    def ask(whom: Connection) -> RunningTransaction | None:
+        request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        (found,) = whom.send(request, DescribeTransactionsResponse).transaction_states
+        if found.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            return None
+        demand(found.error_code, f"DescribeTransactions of {transactional_id!r}", str(whom))
+        producer = Producer(ProducerId(found.producer_id), ProducerEpoch(found.producer_epoch))
+        partitions = sum(len(topic.partitions) for topic in found.topics)
+        return RunningTransaction(found.transaction_state, producer, partitions)
+
+    return cluster.with_coordinator(transactional_id, ask, TRANSACTION)
