@@ -30,7 +30,7 @@ FROM ?= 1000000
 SECONDS ?= 120
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc spark_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-matrix spark-soak lock clean
+.PHONY: help setup demo serve test check docs messages oracle oracle-spark rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-matrix spark-soak lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ messages: setup ## regenerate src/oncelog/protocol/messages from its definitions
 oracle: setup ## fetch and start a real Apache Kafka and run the tests that compare oncelog with it
 	@$(PY) -m tests.prepare
 	@ORACLE=1 $(PY) -m pytest $(ARGS) tests/vectors tests/catalogue/test_peers.py tests/scenarios/test_stories.py tests/inspect tests/conformance
+
+oracle-spark: setup ## the same for Spark, its pipelines and PostgreSQL (half an hour)
+	@$(PY) -m tests.prepare
+	@ORACLE=only $(PY) -m pytest $(ARGS) tests/spark tests/pipelines tests/postgres
 
 rewrite: setup ## play the stories of tests/scenarios on Apache Kafka and write down what it says; then read the diff
 	@$(PY) -m tests.scenarios.rewrite $(ARGS)

@@ -17,6 +17,7 @@ SOAK = "seed "  # how its runs are called; all others are the matrix
 KINDS = {
     fault_points.RAISE: "exception",
     fault_points.KILL_WORKER: "worker or committer killed",
+    fault_points.KILL_EXECUTOR: "executor killed",
     fault_points.KILL_DRIVER: "driver killed",
     fault_points.KILL_BROKER: "broker killed",
 }

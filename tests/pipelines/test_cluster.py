@@ -13,6 +13,7 @@ import pytest
 
 import oncelog
 from oncelog.spark.java import find_java
+from tests.oracle import Oracle
 from tests.oracle.kafka import free_ports
 from tests.pipelines.trial import Trial
 
@@ -22,14 +23,13 @@ pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
-    with oncelog.Broker() as broker:
-        trial = Trial(broker, ["refunds"], tmp_path, rows=1000)
-        with trial.running(rows_per_batch=500, master="local-cluster[2,1,1024]"):
-            pass
-        verdict = trial.verdict("refunds")
-        assert verdict.holds, verdict
-        assert verdict.rows_in == 1000
+def test_executors_in_processes_of_their_own(tmp_path: Path, either: oncelog.Broker | Oracle) -> None:
+    trial = Trial(either, ["refunds"], tmp_path, rows=1000)
+    with trial.running(rows_per_batch=500, master="local-cluster[2,1,1024]"):
+        pass
+    verdict = trial.verdict("refunds")
+    assert verdict.holds, verdict
+    assert verdict.rows_in == 1000
 
 
 def test_a_master_with_two_workers_one_of_which_loses_its_executor(tmp_path: Path) -> None:

@@ -6,15 +6,13 @@ from pathlib import Path
 import pytest
 
 import oncelog
+from oncelog.cli.main import main
 from oncelog.pipelines import PIPELINES
-from tests.pipelines.trial import Trial
+from tests.oracle import Oracle
+from tests.pipelines.trial import DECIDED, UNDECIDED, Trial
 from tests.toolchains import ROOT
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
-
-DECIDED = "after_prepare_commit"  # and nobody was told: the micro-batch must not be written again
-UNDECIDED = "after_ongoing"  # some rows may be written, none is decided: all of them again
-
 
 KILLS = {
     "refunds": DECIDED,
@@ -25,19 +23,39 @@ KILLS = {
 }
 
 
-def test_exactly_once_through_a_kill_at_a_known_point_of_each(tmp_path: Path) -> None:
+def test_exactly_once_through_a_kill_at_a_known_point_of_each(
+    tmp_path: Path, either: oncelog.Broker | Oracle
+) -> None:
     assert KILLS.keys() == PIPELINES.keys()
-    with oncelog.Broker() as broker:
-        trial = Trial(broker, list(KILLS), tmp_path, rows=1000)
-        with trial.running(rows_per_batch=500) as supervisor:
-            for name, point in KILLS.items():
-                trial.kill_at(broker, supervisor, name, point)
-        assert supervisor.progress.restarts == len(KILLS), trial.told
-        verdicts = {name: trial.verdict(name) for name in KILLS}
-        assert {name: verdict for name, verdict in verdicts.items() if not verdict.holds} == {}
-        for verdict in verdicts.values():
-            assert verdict.rows_in == 1000
-            assert all(verdict.rows_out.values()), verdict
+    trial = Trial(either, list(KILLS), tmp_path, rows=1000)
+    with trial.running(rows_per_batch=500) as supervisor:
+        for name, point in KILLS.items():
+            trial.kill_at(either, supervisor, name, point)
+    assert supervisor.progress.restarts == len(KILLS), trial.told
+    verdicts = {name: trial.verdict(name) for name in KILLS}
+    assert {name: verdict for name, verdict in verdicts.items() if not verdict.holds} == {}
+    for verdict in verdicts.values():
+        assert verdict.rows_in == 1000
+        assert all(verdict.rows_out.values()), verdict
+
+
+def test_the_command_line_runs_one_for_real(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "pipeline",
+        "router",
+        "--rows",
+        "500",
+        "--master",
+        "local[2]",
+        "--conf",
+        "spark.ui.enabled=false",
+    ]
+    assert main(words) == 0
+    found = capsys.readouterr()
+    assert "router: the proof holds" in found.err
+    figures = dict(line.split("\t") for line in found.out.splitlines()[1:])
+    assert figures["rows in"] == "500"
+    assert int(figures["rows out, t2"]) + int(figures["rows out, t3"]) == 500
 
 
 def test_without_the_skip_rule_the_same_kill_makes_duplicates(tmp_path: Path) -> None:

@@ -15,9 +15,13 @@ from oncelog.pipelines.feed import Feeder, make_topics, rows_in
 from oncelog.pipelines.proof import Verdict, read_logs
 from oncelog.pipelines.run import command
 from oncelog.pipelines.supervise import Ended, Restarts, Supervisor
+from oncelog.pipelines.watch import ONGOING, transaction
+from tests.oracle import Oracle
 from tests.toolchains import ROOT
 
 LIMIT_S = 400.0
+DECIDED = "after_prepare_commit"  # and nobody was told: the micro-batch must not be written again
+UNDECIDED = "after_ongoing"  # some rows may be written, none is decided: all of them again
 RESTARTS = Restarts(first_s=0.1, longest_s=1.0, attempts=4)
 CONF = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 
@@ -25,7 +29,9 @@ CONF = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 class Trial:
     """Feeds at once; `running` starts the driver, and the test may then kill what it likes."""
 
-    def __init__(self, broker: oncelog.Broker, names: Sequence[str], folder: Path, *, rows: int) -> None:
+    def __init__(
+        self, broker: oncelog.Broker | Oracle, names: Sequence[str], folder: Path, *, rows: int
+    ) -> None:
         self.names = names
         self.bootstrap = broker.bootstrap
         self.folder = folder
@@ -87,18 +93,38 @@ class Trial:
     def words(self, supervisor: Supervisor) -> str:
         return "\n".join([*self.told, supervisor.last_words()])
 
-    def until(self, supervisor: Supervisor, condition: Callable[[], bool], what: str) -> None:
+    def until(
+        self, supervisor: Supervisor, condition: Callable[[], bool], what: str, *, every_s: float = 0.05
+    ) -> None:
         limit = time.monotonic() + LIMIT_S
         while not condition():
             assert self.ended is None, f"{what}: it ended before; {self.words(supervisor)}"
             assert time.monotonic() < limit, f"{what}: not within {LIMIT_S} s; {self.words(supervisor)}"
-            time.sleep(0.05)
+            time.sleep(every_s)
 
-    def kill_at(self, broker: oncelog.Broker, supervisor: Supervisor, name: str, point: str) -> None:
-        """kill -9 of driver and JVM when the next transaction of this pipeline reaches the point."""
+    def kill_at(self, broker: oncelog.Broker | Oracle, supervisor: Supervisor, name: str, point: str) -> None:
+        """kill -9 of driver and JVM when the next transaction of this pipeline reaches the point. Kafka does not stop there for us:
+        it is asked, all the time, whether the transaction runs, and for a point behind the decision whether it still does.
+        """
+        if isinstance(broker, Oracle):
+            self._kill_when_seen(supervisor, name, decided=point != UNDECIDED)
+            return
         with broker.pause(at=point, transactional_id=PIPELINES[name].transactional_id) as paused:
             self.until(supervisor, lambda: paused.happened, f"{name} {point}")
             assert supervisor.kill() is not None
+
+    def _kill_when_seen(self, supervisor: Supervisor, name: str, *, decided: bool) -> None:
+        with Cluster(self.bootstrap) as cluster:
+
+            def state() -> str:
+                known = transaction(cluster, PIPELINES[name].transactional_id)
+                return "" if known is None else known.state
+
+            self.until(supervisor, lambda: state() == ONGOING, f"{name} in a transaction", every_s=0.002)
+            if decided:
+                self.until(supervisor, lambda: state() != ONGOING, f"{name} behind it", every_s=0.0)
+            assert supervisor.kill() is not None
+            self.told.append(f"{name}: killed, its transaction is {state()}")
 
     def verdict(self, name: str) -> Verdict:
         pipeline = PIPELINES[name]

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -46,10 +46,12 @@ RESTARTS_LIMIT: Final = 10
 ROUND: Final = 25  # faults of one job in a soak
 CONTROL: Final = "Spark's own Kafka sink (control)"
 
+CLUSTER: Final = "local-cluster[2,1,1024]"
+
 # victim -> what happens at the point, and where Spark runs. An executor of its own process needs a small cluster.
 VICTIMS: Final = {
     "driver": (fault_points.KILL_DRIVER, "local[2]"),
-    "executor": (fault_points.KILL_EXECUTOR, "local-cluster[2,1,1024]"),
+    "executor": (fault_points.KILL_EXECUTOR, CLUSTER),
     "task": (fault_points.RAISE, "local[2]"),
     "broker": (fault_points.KILL_BROKER, "local[2]"),
 }
@@ -327,17 +329,21 @@ SHARES: Final = {
     fault_points.KILL_BROKER: 2,
     fault_points.RAISE: 4,
 }
+# Every third round of a soak runs on executors in processes of their own, which are killed too: all there are at once.
+CLUSTER_SHARES: Final = {fault_points.KILL_EXECUTOR: 4, **SHARES, fault_points.KILL_WORKER: 8}
 PASSAGES_PER_BATCH: Final = {MID_TASK: 2, fault_points.AFTER_FLUSH: 2}
 ROWS_PER_BATCH: Final = 60
 
 
-def draw(chance: random.Random, number: int, door: str = "append") -> list[Fault]:
+def draw(
+    chance: random.Random, number: int, door: str = "append", shares: Mapping[str, int] = SHARES
+) -> list[Fault]:
     """So many faults at random points; at each point they follow each other with a few passages in between.
 
     A worker that is killed is one of a task, or one that Spark has for the driver's half of the sink. foreachBatch has no such: there
     it would be the driver, which has its own share.
     """
-    kinds = [action for action, share in SHARES.items() for _ in range(share)]
+    kinds = [action for action, share in shares.items() for _ in range(share)]
     actions = [kinds[each % len(kinds)] for each in range(number)]
     chance.shuffle(actions)
     passed: dict[str, int] = {}
@@ -350,9 +356,17 @@ def draw(chance: random.Random, number: int, door: str = "append") -> list[Fault
     return faults
 
 
-def play_random(target: Target, directory: Path, *, seed: int, faults: int, door: str = "append") -> Seen:
+def play_random(
+    target: Target,
+    directory: Path,
+    *,
+    seed: int,
+    faults: int,
+    door: str = "append",
+    on_cluster: bool = False,
+) -> Seen:
     """One job through all of them. There are micro-batches enough for every fault to happen."""
-    drawn = draw(random.Random(seed), faults, door)
+    drawn = draw(random.Random(seed), faults, door, CLUSTER_SHARES if on_cluster else SHARES)
     batches = 2 + max(each.nth for each in drawn)
     count = ROWS_PER_BATCH * batches
     feed(target.bootstrap, count)
@@ -360,6 +374,7 @@ def play_random(target: Target, directory: Path, *, seed: int, faults: int, door
         target.bootstrap,
         str(directory / "checkpoint"),
         door=door,
+        master=CLUSTER if on_cluster else "local[2]",
         rows_per_batch=ROWS_PER_BATCH,
         failures=5 * faults,
     )
@@ -458,11 +473,17 @@ def matrix(kind: str, doors: Sequence[str], only: str, by_cells: bool, told: Tol
 
 
 def soak(kind: str, faults: int, seed: int, told: Told) -> None:
-    """In rounds, each of which has a seed and a broker of its own; both doors take turns."""
+    """In rounds, each of which has a seed and a broker of its own; both doors take turns, and every third is on a small cluster."""
     for first in range(seed, seed + faults, ROUND):
-        some, door = min(ROUND, seed + faults - first), ("append", "foreach")[first // ROUND % 2]
-        play_some = partial(play_random, seed=first, faults=some, door=door)
-        told.exact(kind, f"seed {first}, {some} faults, {door}", on_a_broker(kind, play_some), some)
+        number = first // ROUND
+        some, door, on_cluster = (
+            min(ROUND, seed + faults - first),
+            ("append", "foreach")[number % 2],
+            number % 3 == 2,
+        )
+        play_some = partial(play_random, seed=first, faults=some, door=door, on_cluster=on_cluster)
+        what = f"seed {first}, {some} faults, {door}{', cluster' if on_cluster else ''}"
+        told.exact(kind, what, on_a_broker(kind, play_some), some)
 
 
 if __name__ == "__main__":

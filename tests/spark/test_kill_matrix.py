@@ -20,6 +20,7 @@ from oncelog.spark.fault_points import (
     BEFORE_OFFSETS,
     KILL_BROKER,
     KILL_DRIVER,
+    KILL_EXECUTOR,
     KILL_WORKER,
     MID_TASK,
     RAISE,
@@ -27,7 +28,18 @@ from oncelog.spark.fault_points import (
     Injected,
 )
 from tests.conformance import targets
-from tests.spark.kill_matrix import PARTITIONS, Seen, broker, draw, feed, judge, play_random, read, run
+from tests.spark.kill_matrix import (
+    CLUSTER_SHARES,
+    PARTITIONS,
+    Seen,
+    broker,
+    draw,
+    feed,
+    judge,
+    play_random,
+    read,
+    run,
+)
 from tests.spark.numbers_job import LEFT, RIGHT, SECONDS_PER_NUMBER, USERS, Job
 from tests.toolchains import Missing, leave_out
 
@@ -62,6 +74,13 @@ def test_twenty_random_kills_and_four_exceptions(tmp_path: Path) -> None:
     demand_exact(seen, 24)
     assert sum(each.action != RAISE for each in seen.happened) == 20
     assert {each.action for each in seen.happened} == {KILL_WORKER, KILL_DRIVER, KILL_BROKER, RAISE}
+
+
+def test_random_faults_on_executors_of_their_own(tmp_path: Path) -> None:
+    with broker("oncelog", tmp_path) as target:
+        seen = play_random(target, tmp_path, seed=8, faults=2, on_cluster=True)
+    demand_exact(seen, 2)
+    assert [each.action for each in seen.happened] == [KILL_EXECUTOR] * 2
 
 
 # Stateful queries: the state of a micro-batch and its rows are told once, together
@@ -180,6 +199,9 @@ def test_a_seed_decides_the_faults() -> None:
         if each.action == fault_points.KILL_WORKER
     }
     assert in_tasks == {MID_TASK, AFTER_FLUSH}
+    on_cluster = Counter(each.action for each in draw(random.Random(4), 20, shares=CLUSTER_SHARES))
+    assert on_cluster == CLUSTER_SHARES
+    assert on_cluster[KILL_EXECUTOR] == 4
 
 
 def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
