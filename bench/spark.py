@@ -157,9 +157,10 @@ class Spark:
         out = f"{topic}-copy-{self._numbers}"
         create_topic(bootstrap, out, partitions=PARTITIONS)
         rows = self._stream(side, bootstrap, topic, records).select("key", "value", "partition")
+        options = self._sink(side, bootstrap, out)
         if side == OURS:
-            rows = to_topic(rows, out, "preserve")
-        return self._run(rows.writeStream.format(side).options(**self._sink(side, bootstrap, out)))
+            rows = to_topic(rows, out, "preserve", options=options)
+        return self._run(rows.writeStream.format(side).options(**options))
 
     def write(self, side: str, bootstrap: str, topic: str, records: int) -> tuple[int, float]:
         """The same rows from memory for both sides; each partition has its task."""

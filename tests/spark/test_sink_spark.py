@@ -422,6 +422,23 @@ def test_preserve_shuffles_nothing(world: World) -> None:
     assert "Exchange" in plan_of(to_topic(rows, world.output, partitions=3))
 
 
+def test_a_topic_that_the_options_name_is_no_column_and_its_rows_arrive(world: World) -> None:
+    rows = keyed(world, 30).withColumn("topic", F.lit("another"))
+    for how in ("murmur2", "crc32"):
+        placed = to_topic(rows, world.output, how, options=world.options)
+        assert placed.columns == ["key", "value", "partition"]
+        assert {row.partition for row in placed.collect()} == {
+            partition_of_key(str(row.key).encode(), 3)
+            if how == "murmur2"
+            else zlib.crc32(str(row.key).encode()) % 3
+            for row in rows.collect()
+        }
+    placed.write.format("oncelog").options(**world.options).mode("append").save()
+    world.shows(30)
+    other = to_topic(rows, world.output, options={**world.options, "topic": "not-this-one"}, partitions=3)
+    assert "topic" in other.columns
+
+
 def plan_of(df: DataFrame) -> str:
     return str(cast(Any, df)._jdf.queryExecution())
 

@@ -32,14 +32,17 @@ def to_topic(
     partitioning  murmur2: by key, as Kafka's Java producer does; crc32: by key, as librdkafka does; rows without a key go round.
                   preserve: the column `partition` stays as it is and nothing is shuffled, for queries that write partition 3
                   from partition 3 only; the sink refuses a micro-batch in which that is not so
-    options       where to ask how many partitions topics have: those of the sink, or `kafka.bootstrap.servers` alone
+    options       where to ask how many partitions topics have: those of the sink, or `kafka.bootstrap.servers` alone. If they
+                  name the same topic, rows need no column that says it once more
     partitions    how many each topic has, if nobody is to be asked
     writers       how many tasks write; None: one per partition, but no more than spark.sql.shuffle.partitions
     """
     if partitioning not in PARTITIONINGS:
         raise SinkRefused(f"partitioning: wanted {' or '.join(PARTITIONINGS)}, found {partitioning!r}")
+    asked = _sink_options(options)
     if topic is not None:
-        df = df.withColumn("topic", F.lit(topic))
+        known = asked is not None and asked.topic == topic
+        df = df.drop("topic") if known else df.withColumn("topic", F.lit(topic))
     elif "topic" not in df.columns:
         raise SinkRefused(
             f"to_topic: wanted a topic or a column `topic`, found columns {', '.join(df.columns)}"
@@ -50,7 +53,6 @@ def to_topic(
                 f"to_topic, preserve: wanted a column `partition`, found columns {', '.join(df.columns)}"
             )
         return df
-    asked = _sink_options(options)
     if partitions is None and asked is None:
         raise SinkRefused(
             "to_topic: how many partitions has the topic? Wanted options={'kafka.bootstrap.servers': ...}, or partitions=N"
@@ -62,7 +64,8 @@ def to_topic(
     if writers is None:
         writers = most if topic is None or partitions is None else min(partitions, most)
     key = F.col("key").cast("binary") if "key" in df.columns else F.lit(None).cast("binary")
-    placed = df.withColumn("partition", _partition(key, partitioning, partitions, asked))
+    name = F.col("topic") if topic is None else F.lit(topic)
+    placed = df.withColumn("partition", _partition(name, key, partitioning, partitions, asked))
     where = (
         F.col("partition")
         if topic is not None
@@ -75,7 +78,9 @@ def _sink_options(given: Mapping[str, str] | None) -> SinkOptions | None:
     return None if given is None else read_options({"transactionalId": ANYBODY, **given})
 
 
-def _partition(key: Column, partitioning: str, partitions: int | None, asked: SinkOptions | None) -> Column:
+def _partition(
+    topic: Column, key: Column, partitioning: str, partitions: int | None, asked: SinkOptions | None
+) -> Column:
     if partitions is not None and partitioning == "crc32":  # Spark can do this by itself
         count = F.lit(partitions)
         around = F.pmod(F.monotonically_increasing_id(), count)
@@ -84,7 +89,7 @@ def _partition(key: Column, partitioning: str, partitions: int | None, asked: Si
     # A function without type hints: Spark would read ours, and knows pyarrow's own names only.
     bare = cast(Any, lambda topics, keys: places.of(topics, keys))  # noqa: PLW0108  # pyright: ignore[reportUnknownLambdaType]
     place = cast(Any, F).arrow_udf(bare, "int")
-    return cast(Column, place.asNondeterministic()(F.col("topic"), key))
+    return cast(Column, place.asNondeterministic()(topic, key))
 
 
 class _Places:
