@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import oncelog
 from tests.oracle import Oracle
-from tests.toolchains import ROOT
+from tests.toolchains import ROOT, Missing, leave_out
 
 # Groups that rebalance in a fraction of a second; both brokers know these names.
 QUICK_GROUPS: Final[Mapping[str, str]] = {
@@ -48,6 +49,16 @@ def run(target: str, settings: Mapping[str, str] | None = None) -> Generator[str
             serve(Path(folder), {**QUICK_GROUPS, **(settings or {})}) as bootstrap,
         ):
             yield bootstrap
+
+
+@contextmanager
+def broker(target: str) -> Generator[oncelog.Broker | Oracle]:
+    """A broker as tests hold it in their hands, with settings of its own; Apache Kafka is left out where it is not to be had."""
+    try:
+        with oncelog.Broker() if target == "oncelog" else Oracle() as found:
+            yield found
+    except Missing as why:
+        leave_out(f"comparison with {target}", why)
 
 
 @contextmanager

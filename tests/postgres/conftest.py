@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pytest
@@ -60,14 +59,8 @@ class Shop:
 
 @pytest.fixture(scope="module", params=targets.chosen())
 def broker(request: pytest.FixtureRequest) -> Iterator[oncelog.Broker | Oracle]:
-    with ExitStack() as stack:
-        try:
-            if request.param == "kafka":
-                yield stack.enter_context(Oracle())
-            else:
-                yield stack.enter_context(oncelog.Broker())
-        except Missing as why:
-            leave_out(f"comparison with {request.param}", why)
+    with targets.broker(request.param) as found:
+        yield found
 
 
 @pytest.fixture

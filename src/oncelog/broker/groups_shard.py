@@ -35,7 +35,7 @@ from oncelog.group.shard import Shard
 from oncelog.log.state import Guard
 from oncelog.model import Acks, Isolation, Origin, Producer
 from oncelog.ports import Clock
-from oncelog.record.batch import NewRecord, batches, build_batch, check_crc
+from oncelog.record.batch import NewRecord, batches, build_batch, demand_crc
 from oncelog.record.offsets import (
     ConsumerGroupMetadataKey,
     GroupMetadataKey,
@@ -144,10 +144,7 @@ class LiveShard:
                 if header.next_offset > offset:
                     try:
                         batch = data[at : at + header.size]
-                        if not check_crc(batch, header):  # a wrong position would lose records for a group
-                            raise CorruptBatch(
-                                f"the batch at offset {header.base_offset} does not match its CRC {header.crc:08x}"
-                            )
+                        demand_crc(batch, header)  # a wrong position would lose records for a group
                         replay.batch(batch, header, offset)
                     except CorruptBatch as fault:
                         raise CorruptBatch(f"{self._name}: {fault}") from fault

@@ -1,9 +1,9 @@
 """Settings by Kafka's names: from a properties file of name=value lines, and from `--set name=value`."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from oncelog.cli.exits import UsageFault
+from oncelog.client.properties import text_of
 from oncelog.config import BROKER_KEYS
 from oncelog.errors import BadConfig
 
@@ -15,11 +15,9 @@ def read_properties(path: str) -> dict[str, str]:
     a backslash at the end of a line is refused, not misread.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as fault:
-        raise UsageFault(f"--config {path}: {fault.strerror}") from None
-    except UnicodeDecodeError as fault:
-        raise UsageFault(f"--config {path}: not UTF-8 at byte {fault.start}") from None
+        text = text_of(path)
+    except ValueError as fault:
+        raise UsageFault(f"--config {fault}") from None
     settings: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         line = line.strip()

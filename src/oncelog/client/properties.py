@@ -15,19 +15,23 @@ _WHITE: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 def read_client_properties(path: str) -> dict[str, str]:
     """All settings of the file. ValueError says which file and line, and never what stands there: it may be a password."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as fault:
-        raise ValueError(f"{path}: {fault.strerror}") from None
-    except UnicodeDecodeError as fault:
-        raise ValueError(f"{path}: not UTF-8 at byte {fault.start}") from None
     settings: dict[str, str] = {}
-    for number, line in _logical_lines(text):
+    for number, line in _logical_lines(text_of(path)):
         found = _PAIR.fullmatch(line)
         if found is None:
             raise ValueError(f"{path}, line {number}: wanted name=value")
         settings[_plain(found[1])] = _plain(found[2])
     return settings
+
+
+def text_of(path: str) -> str:
+    """What is in a file of settings. ValueError says which file, and why it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as fault:
+        raise ValueError(f"{path}: {fault.strerror}") from None
+    except UnicodeDecodeError as fault:
+        raise ValueError(f"{path}: not UTF-8 at byte {fault.start}") from None
 
 
 def security_of(settings: Mapping[str, str]) -> dict[str, str]:

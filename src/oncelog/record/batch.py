@@ -110,6 +110,14 @@ def check_crc(batch: Bytes, header: BatchHeader) -> bool:
     return crc32c(bytes(memoryview(batch)[CRC_FROM : header.length + LENGTH_OVERHEAD_BYTES])) == header.crc
 
 
+def demand_crc(batch: Bytes, header: BatchHeader) -> None:
+    """CorruptBatch unless `check_crc`: for who believes what is in it."""
+    if not check_crc(batch, header):
+        raise CorruptBatch(
+            f"the batch at offset {header.base_offset} does not match its CRC {header.crc:08x}"
+        )
+
+
 def batches(data: Bytes, at: int = 0) -> Iterator[tuple[int, BatchHeader]]:
     """(position, header) of each whole batch; a cut last batch ends it, as a fetched stretch may be cut anywhere."""
     end = len(data)

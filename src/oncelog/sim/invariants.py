@@ -16,10 +16,10 @@ from oncelog.engine.classic.checks import CHECKS, decode_checks
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.segment import Segment
 from oncelog.engine.memory import MemoryDisk
-from oncelog.errors import CorruptBatch, OncelogError, StorageFault
+from oncelog.errors import OncelogError, StorageFault
 from oncelog.log.state import last_stable_offset
 from oncelog.model import Isolation, TopicPartition
-from oncelog.record.batch import CONTROL, CRC_FROM, HEADER_BYTES, TRANSACTIONAL, batches, check_crc
+from oncelog.record.batch import CONTROL, CRC_FROM, HEADER_BYTES, TRANSACTIONAL, batches, demand_crc
 from oncelog.record.marker import read_marker
 from oncelog.sim.loop import START_WALL_MS
 from oncelog.sim.world import Machine, World, files_of
@@ -659,8 +659,7 @@ def _read_all(machine: Machine, partition: ClassicPartition) -> list[Any]:
         header = next((header for _, header in batches(view)), None)
         if header is None:
             break
-        if not check_crc(view, header):
-            raise CorruptBatch(f"the batch at {header.base_offset} does not match its CRC {header.crc:08x}")
+        demand_crc(view, header)
         found.append((at, header.base_offset, bytes(view[CRC_FROM : header.size])))
         at = header.next_offset
     return found

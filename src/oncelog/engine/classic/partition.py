@@ -51,7 +51,6 @@ from oncelog.record.batch import (
     LENGTH_OVERHEAD_BYTES,
     TRANSACTIONAL,
     BatchHeader,
-    check_crc,
     patch_offset,
     patch_timestamp,
     records_of,
@@ -673,7 +672,7 @@ class ClassicPartition:
             return NOWHERE
         batch = segment.log.read(place.position, place.size)
         header = BatchHeader._make(HEADER.unpack_from(batch))
-        self._check_batch(segment, batch, header, place.position)
+        segment.check_batch(place.position, batch, header)
         self._check_offset(segment, header, place.position)
         for record in records_of(batch, header):
             if record.timestamp == header.max_timestamp:
@@ -687,7 +686,8 @@ class ClassicPartition:
                 continue
             for header, position in segment.walk(segment.position_of_time(timestamp), segment.size):
                 batch = segment.log.read(position, header.size)
-                self._check_batch(segment, batch, header, position)
+                # Who is told an offset by time never sees the batches before it: so nobody but us looks at their times.
+                segment.check_batch(position, batch, header)
                 if header.max_timestamp < timestamp:
                     continue
                 self._check_offset(segment, header, position)
@@ -697,11 +697,6 @@ class ClassicPartition:
                     if record.timestamp >= timestamp and record.offset >= start:
                         return OffsetAt(record.offset, record.timestamp, header.leader_epoch)
         return NOWHERE
-
-    def _check_batch(self, segment: Segment, batch: bytes, header: BatchHeader, position: int) -> None:
-        """Who is told an offset by time never sees the batches before it: so nobody but us looks at their times."""
-        if not check_crc(batch, header):
-            segment.refuse(position, f"a batch that does not match its CRC {header.crc:08x}")
 
     def _check_offset(self, segment: Segment, header: BatchHeader, position: int) -> None:
         """The base offset is not under the CRC: what follows tells."""
