@@ -108,16 +108,16 @@ def picture(name: str, shows: str) -> str:
 
 
 def in_short(found: Mapping[str, Any] | None) -> str:
-    """The README's table: the rows that have a bar; and which of them the default misses."""
+    """The README's table: the rows that have a bar; and which of them Python alone misses."""
     if found is None:
         return "Not measured."
     rows = [row for row in report.table(found) if row.get(report.WANTED)]
     kept = [each for each in report.columns(found) if each not in (report.CPU, report.CLIENT_CPU)]
     table = markdown_table(rows, "|".join(kept))
-    return f"{status(found)} {by_default(found)}\n\n{table}\n\n{report.conditions(found)}"
+    return f"{status(found)} {python_alone(found)}\n\n{table}\n\n{report.conditions(found)}"
 
 
-def by_default(found: Mapping[str, Any]) -> str:
+def python_alone(found: Mapping[str, Any]) -> str:
     """Which bars are missed without the lane."""
     ours, _ = report.sides_of(found)
     if PYTHON not in ours:
@@ -126,9 +126,9 @@ def by_default(found: Mapping[str, Any]) -> str:
     judged = [row for row in report.table(found) if row.get(report.WANTED) and row.get(head)]
     missed = [row for row in judged if "missed" in row[head]]
     if not missed:
-        return f"By default (`hot.path=python`) all {len(judged)} bars hold too."
+        return f"Without a C compiler (`python`) all {len(judged)} bars hold too."
     names = "; ".join(f"{row['figure']} ({row[head].split(' ')[0]})" for row in missed)
-    return f"**By default (`hot.path=python`) {len(missed)} of {len(judged)} bars are missed**: {names}."
+    return f"**Without a C compiler (`python`) {len(missed)} of {len(judged)} bars are missed**: {names}."
 
 
 def curves(found: dict[str, Any] | None) -> str:

@@ -391,8 +391,9 @@ class BrokerConfig:
 
     hot_path: str = _one_of(
         "python",
-        ("python", "native"),
-        "who serves plain Produce and EndTxn requests: Python, or one call of C (docs/operating.md)",
+        ("python", "native", "auto"),
+        "who serves plain Produce and EndTxn requests: Python, one call of C, or (auto) C where it gains and can be had, which is what "
+        "`oncelog serve` takes (docs/operating.md)",
     )
 
     max_partitions: int = _int(100_000, 1, "most partitions of this broker")

@@ -197,6 +197,11 @@ def test_the_later_setting_wins(line: list[str], tmp_path: Path) -> None:
     assert [found.get(name, "-") for name in names] == [durability, partitions, auto_create]
 
 
+@pytest.mark.parametrize(("given", "wanted"), [((), "auto"), (("--set", "hot.path=python"), "python")])
+def test_serve_takes_the_express_lane_where_it_can_be_had(given: tuple[str, ...], wanted: str) -> None:
+    assert settings_of(build_parser().parse_args(["serve", "--data-dir", "d", *given]))["hot.path"] == wanted
+
+
 def test_help_starts_without_the_heavy_parts() -> None:
     """`oncelog --help` has 150 ms; what it must not import is what would cost them."""
     program = (

@@ -8,6 +8,16 @@ import pytest
 from oncelog.server.build import CannotBuild, load
 from tests.unit.test_lane import served_by_the_lane
 
+# hot.path   durability   compiled
+ASKED = """
+  -          process      no
+  python     process      no
+  native     process      yes
+  native     power        yes
+  auto       process      yes
+  auto       power        no
+"""
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -23,9 +33,24 @@ def test_without_a_compiler_python_serves_and_the_log_says_why(
     assert "lane.missing why=lane.c: wanted cc, gcc or clang on the PATH, found none" in caplog.text
 
 
-def test_nothing_is_compiled_for_who_did_not_ask(cache: Path) -> None:
-    assert served_by_the_lane({}) is None
-    assert not cache.exists()
+def test_auto_without_a_compiler_is_no_warning(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PATH", str(cache))
+    with caplog.at_level("INFO", "oncelog.lane"):
+        assert served_by_the_lane({"hot.path": "auto"}) is None
+    assert [each.levelname for each in caplog.records if "lane.missing" in each.message] == ["INFO"]
+
+
+@pytest.mark.parametrize("line", [line.split() for line in ASKED.splitlines() if line])
+def test_nothing_is_compiled_that_has_nothing_to_do(line: list[str], cache: Path) -> None:
+    hot_path, durability, is_compiled = line
+    if is_compiled == "yes":
+        _wants_compiler()
+    asked = {} if hot_path == "-" else {"hot.path": hot_path}
+    served = served_by_the_lane({**asked, "durability": durability})
+    assert (served is not None, cache.exists()) == (is_compiled == "yes", is_compiled == "yes")
+    assert (served == 1) == (is_compiled == "yes" and durability == "process")
 
 
 def test_it_is_compiled_once_and_anew_for_other_flags(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

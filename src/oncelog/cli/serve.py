@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def settings_of(options: argparse.Namespace) -> dict[str, str]:
     """--config, then --durability and --auto-create-topics, then --set: the later wins."""
-    settings = {"durability": "power"}
+    settings = {"durability": "power", "hot.path": "auto"}
     if options.config is not None:
         settings |= read_properties(options.config)
     if options.durability is not None:

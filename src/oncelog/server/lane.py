@@ -30,11 +30,13 @@ PARTS: Final[dict[str, Any]] = {
 
 
 def lane_of(broker: Runtime) -> Lane | None:
-    """What the settings ask for, as far as this machine has it."""
-    if broker.config.hot_path != "native" or not isinstance(broker.engine, ClassicEngine):
+    """What the settings ask for, as far as this machine has it. Behind a sync before each answer there is nothing for it to do."""
+    asked = broker.config.hot_path
+    gains = asked == "native" or (asked == "auto" and broker.config.durability == "process")
+    if not gains or not isinstance(broker.engine, ClassicEngine):
         return None
     try:
         return load("lane").Lane(broker, PARTS)
     except (CannotBuild, ImportError) as why:
-        log.warning("lane.missing why=%s", why)
+        log.log(logging.WARNING if asked == "native" else logging.INFO, "lane.missing why=%s", why)
         return None
