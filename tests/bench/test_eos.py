@@ -19,6 +19,7 @@ from oncelog.cost.load import CannotMeasure
 from oncelog.cost.sides import OncelogSide, RunningSide
 from oncelog.inspect import views
 from oncelog.record.batch import HEADER_BYTES, read_header
+from tests.toolchains import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -435,6 +436,17 @@ def test_a_start_with_a_log_is_measured_after_a_stop_and_after_a_kill() -> None:
     idle = [each for each in found.runs if each["cell"] == "resident memory, idle"]
     assert [each["round"] for each in idle] == [1, 2]
     assert found.troubles == []
+
+
+@pytest.mark.parametrize(("is_root", "wanted"), [(True, "True"), (False, "False")])
+def test_the_console_script_finds_what_a_checkout_has(is_root: bool, wanted: str, tmp_path: Path) -> None:
+    """Other than `python -m oncelog.cli.main`, it has no working directory on its path (-P)."""
+    program = "from oncelog.cost.checkout import has_checkout; print(has_checkout('tests.oracle'))"
+    where = ROOT if is_root else tmp_path
+    words = [sys.executable, "-P", "-c", program]
+    assert (
+        subprocess.run(words, cwd=where, capture_output=True, text=True, check=True).stdout.strip() == wanted
+    )
 
 
 def test_bench_spark_needs_a_checkout(

@@ -82,6 +82,18 @@ def test_a_cache_that_cannot_be_written_is_no_end(tmp_path: Path, monkeypatch: p
     assert served_by_the_lane({"hot.path": "native"}) is None
 
 
+def test_who_has_no_home_is_served_by_python(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert served_by_the_lane({"hot.path": "native"}) is None
+    assert "lane.missing why=lane.c: no XDG_CACHE_HOME, and Could not" in caplog.text
+
+
 def _wants_compiler() -> None:
     if not any(shutil.which(each) for each in ("cc", "gcc", "clang")):
         pytest.skip("wanted a C compiler")

@@ -1,7 +1,6 @@
 """`oncelog bench`: the cost of exactly-once on this machine, beside another Kafka if there is one; and of Spark's part."""
 
 import argparse
-import importlib.util
 import json
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
 from oncelog.cost import eos, report, scaling
+from oncelog.cost.checkout import has_checkout
 from oncelog.cost.load import CannotMeasure
 from oncelog.cost.page_cache import PageCache
 
@@ -102,7 +102,7 @@ def _scaling(options: argparse.Namespace, printer: Printer) -> int:
 
 def bench_spark(options: argparse.Namespace) -> int:
     """bench/spark.py of a checkout: it needs Spark's own connector, which is no part of the package."""
-    if importlib.util.find_spec("bench") is None or importlib.util.find_spec("bench.spark") is None:
+    if not has_checkout("bench.spark"):
         print(
             "oncelog: bench spark: wanted bench/spark.py of a checkout of oncelog, found none",
             file=sys.stderr,

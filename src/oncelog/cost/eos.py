@@ -328,7 +328,7 @@ def cells(*, power: bool = False) -> list[Cell]:
 
 
 def sides_of(against: str | None, *, power: bool) -> list[Side]:
-    """oncelog with its express lane first, then as it runs by default, by Python alone; with a sync before every answer the lane has
+    """oncelog with its express lane first, then as it runs without a C compiler; with a sync before every answer the lane has
     nothing to do, so there is one. `against`: None, "kafka" (Apache Kafka at its defaults and tuned), or HOST:PORT."""
     if power:
         ours: list[Side] = [OncelogSide("power", hot_path="python")]

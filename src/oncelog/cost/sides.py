@@ -1,7 +1,6 @@
 """The brokers of a comparison, each in a process of its own, and what their processes use."""
 
 import contextlib
-import importlib
 import os
 import platform
 import re
@@ -17,6 +16,7 @@ from typing import Any, Final, Protocol
 from oncelog.client.address import parse_bootstrap
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault
+from oncelog.cost.checkout import of_checkout
 from oncelog.cost.load import CannotMeasure, Loaded
 
 START_LIMIT_S: Final = 120.0
@@ -169,12 +169,11 @@ class KafkaSide:
     """Apache Kafka from its Maven artifacts, as a checkout's tests/oracle runs it: heap of 1 GiB, its own defaults."""
 
     def __init__(self, name: str = "Apache Kafka", settings: Mapping[str, str] | None = None) -> None:
-        try:
-            oracle: Any = importlib.import_module("tests.oracle")
-        except ModuleNotFoundError:
+        oracle = of_checkout("tests.oracle")
+        if oracle is None:
             raise CannotMeasure(
                 "--against kafka: only in a checkout of oncelog, with Maven; elsewhere give a running one: --against HOST:PORT"
-            ) from None
+            )
         self.name = name
         self._given = dict(settings or {})
         self._java: Any = oracle.java
@@ -231,10 +230,9 @@ def bytes_of_segments(folder: Path) -> int:
 
 def producer_performance(bootstrap: str, topic: str, *, records: int) -> Loaded:
     """Java's own tool with linger.ms=0, where a checkout has its jars. The tool needs more CPU than any broker."""
-    try:
-        tools: Any = importlib.import_module("tests.oracle.tools")
-    except ModuleNotFoundError:
-        raise CannotMeasure("Java's ProducerPerformance: only in a checkout of oncelog, with Maven") from None
+    tools = of_checkout("tests.oracle.tools")
+    if tools is None:
+        raise CannotMeasure("Java's ProducerPerformance: only in a checkout of oncelog, with Maven")
     words = ["--topic", topic, "--num-records", str(records), "--record-size", "1024", "--throughput", "-1"]
     words += ["--bootstrap-server", bootstrap, "--command-property", "linger.ms=0"]
     before = os.times()

@@ -27,7 +27,10 @@ def load(name: str) -> Any:
     source = Path(__file__).with_name(f"{name}.c")
     flags = [*FLAGS, *os.environ.get("CFLAGS", "").split(), f"-I{sysconfig.get_paths()['include']}"]
     made_from = sha256(repr((sys.version, flags)).encode() + source.read_bytes()).hexdigest()[:16]
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oncelog"
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oncelog"
+    except RuntimeError as why:  # a user without a home, as containers have them
+        raise CannotBuild(f"{source.name}: no XDG_CACHE_HOME, and {why}") from None
     built = folder / f"{name}-{made_from}.so"
     try:
         if not built.exists():
