@@ -7,6 +7,7 @@ history checker judges. Meanwhile a reader follows what is committed.
 """
 
 import argparse
+import errno
 import json
 import os
 import random
@@ -19,6 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -81,7 +83,7 @@ class Proxy:
         for each in (source, target):
             with self._lock:
                 self._open.discard(each)
-            each.close()
+            _hang_up(each)
 
     def cut_some(self) -> None:
         """Resets about a third of the connections, wherever they are."""
@@ -89,16 +91,21 @@ class Proxy:
             chosen = [each for each in sorted(self._open, key=id) if self._random.random() < 0.3]
         for each in chosen:
             self.cuts += 1
-            try:
+            with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
 
     def close(self) -> None:
-        self._listener.close()
+        _hang_up(self._listener)
         with self._lock:
             for each in self._open:
-                each.close()
+                _hang_up(each)
+
+
+def _hang_up(one: socket.socket) -> None:
+    """close() alone tells the other side nothing as long as another thread waits in recv() of the same socket."""
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
 
 
 class SmallDisk:
@@ -117,8 +124,12 @@ class SmallDisk:
     def fill(self) -> None:
         """All but a few pages; what the broker writes next is cut short."""
         found = os.statvfs(self.path)
-        with self._filler.open("wb") as file:
-            file.write(bytes(max(found.f_bavail - 3, 0) * found.f_frsize))
+        try:
+            with self._filler.open("wb") as file:
+                file.write(bytes(max(found.f_bavail - 3, 0) * found.f_frsize))
+        except OSError as why:
+            if why.errno != errno.ENOSPC:  # the broker took the rest meanwhile
+                raise
 
     def empty(self) -> None:
         self._filler.unlink(missing_ok=True)
@@ -316,6 +327,7 @@ def run(seconds: float, folder: Path, names: Sequence[str] = (), seed: int = 0) 
         broker.start()
         report.anomalies = [str(each) for each in judge(folder, [*workers, follower], broker, report)]
     finally:
+        stop.set()
         proxy.close()
         broker.kill()
         disk.close()
