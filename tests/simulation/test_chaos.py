@@ -1,4 +1,4 @@
-"""A few seconds of `make chaos` with librdkafka: kills, stops, cuts and a full disk, and a clean history."""
+"""A few seconds of `make chaos` with librdkafka, as writer and as copier: kills, stops, cuts and a full disk, and a clean history."""
 
 import socket
 from pathlib import Path
@@ -28,7 +28,10 @@ def test_the_proxy_tells_each_side_that_the_other_has_gone_also_one_that_only_wa
 def test_real_clients_under_kills_stops_and_cuts(tmp_path: Path) -> None:
     report = run(8.0, tmp_path, ["librdkafka"], seed=1)
     assert report.anomalies == []
+    assert report.silent == []
     assert report.clients == ["librdkafka"]
+    assert report.copiers == ["librdkafka, classic", "librdkafka, consumer"]
+    assert report.copied > 0
     assert report.kills > 0
     assert report.full_disks > 0 or any("mount" in each for each in report.left_out)
     assert report.committed > 0
