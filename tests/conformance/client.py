@@ -34,12 +34,17 @@ class ClientFailed(AssertionError):
     """A client said that a command failed, or ended, or did not say in time what was waited for."""
 
 
+class ClientSilent(ClientFailed):
+    """It lives, and nothing was heard of it in time."""
+
+
 class Client:
     """One process. `with` it: at the end its stdin is closed, it leaves its group and ends."""
 
     def __init__(self, kind: Kind, bootstrap: str) -> None:
         self.kind = kind
         self.events: list[Event] = []
+        self._beside: list[str] = []
         self._heard = threading.Condition()
         self._answers = 0
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as the process
@@ -59,6 +64,9 @@ class Client:
         stdout = self._process.stdout
         assert stdout is not None
         for line in stdout:
+            if not line.startswith("{"):  # a JVM says there what its user asks it, its stacks for one
+                self._beside.append(line)
+                continue
             event = cast(Event, json.loads(line))
             with self._heard:
                 self.events.append(event)
@@ -113,16 +121,16 @@ class Client:
         with self._heard:
             while not holds():
                 left = deadline - time.monotonic()
-                if left <= 0 or self._said("ended", "member failed"):
-                    raise ClientFailed(
-                        f"{self.kind.name} did not reach {what} in {limit_s} s; {self._last_words()}"
-                    )
+                over = bool(self._said("ended", "member failed"))
+                if left <= 0 or over:
+                    kind = ClientFailed if over else ClientSilent
+                    raise kind(f"{self.kind.name} did not reach {what} in {limit_s} s; {self._last_words()}")
                 self._heard.wait(min(left, 0.1))
 
     def _last_words(self) -> str:
         self._errors.seek(0)
         errors = self._errors.read().decode(errors="replace")[-4000:]
-        return f"its last events: {[_brief(event) for event in self.events[-8:]]}\nits stderr: {errors}"
+        return f"its last events: {[_brief(event) for event in self.events[-8:]]}\nits stderr: {errors}{''.join(self._beside[-200:])}"
 
     def summary(self) -> str:
         """Where it stands, for the message of a wait that failed."""

@@ -1,6 +1,7 @@
 """The transactional client programs: how each is built and started, and what it calls being fenced."""
 
 import os
+import signal
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -118,6 +119,13 @@ class Program(Client):
         """kill -9: it cannot end what it began."""
         self._process.kill()
         self._process.wait()
+
+    def stop(self) -> None:
+        """SIGSTOP: it does nothing, and its connections stay open."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def halted(self) -> bool:
         return bool(self._said("halted"))

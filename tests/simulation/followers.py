@@ -1,5 +1,5 @@
-"""Who looks at a real broker while it is harmed: a read_committed reader that writes down what it asked and was told, for the
-history checker."""
+"""Who looks at a real broker while it is harmed, and writes down what it asked and was told, for the history checker: a
+read_committed reader, and one who asks where a group stands."""
 
 import threading
 import time
@@ -8,7 +8,11 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from oncelog.sim.history import Poll, Recorder
+from oncelog.client.admin import Admin
+from oncelog.client.cluster import Cluster
+from oncelog.client.faults import ClientFault
+from oncelog.model import TopicPartition as TopicAt
+from oncelog.sim.history import End, FetchOffsets, Poll, Recorder
 
 QUICK = {
     "log_level": 0,
@@ -91,6 +95,41 @@ class Follower(Background):
                 recorder.ok(poll)
                 self.counts["records"] += len(poll.records)
         consumer.close()
+
+
+class GroupWatcher(Background):
+    """Asks again and again for the stable positions of a group.
+
+    With our own client: where it is asked from a broker that is killed meanwhile, librdkafka's (2.16.0) ends the process by an
+    assertion, `rd_kafka_enq_once_del_source_return: eonce->refcnt > 0`.
+    """
+
+    def __init__(
+        self, group: str, topic: str, partitions: int, bootstrap: str, folder: Path, stop: threading.Event
+    ) -> None:
+        super().__init__(f"watcher of {group}", bootstrap, folder, stop)
+        self._group = group
+        self._topic = topic
+        self._partitions = partitions
+
+    def work(self, recorder: Recorder) -> None:
+        with Cluster(self.bootstrap, timeout_ms=5_000) as cluster:
+            while not self.stop.wait(0.1):
+                fetch = recorder.invoke(FetchOffsets(process=self.name, group=self._group))
+                try:
+                    fetch.offsets = group_positions(cluster, self._group, self._topic, self._partitions)
+                except ClientFault as why:
+                    recorder.done(fetch, End.INFO, str(why)[:80])
+                else:
+                    recorder.ok(fetch)
+                    self.counts["positions"] += 1
+
+
+def group_positions(cluster: Cluster, group: str, topic: str, partitions: int) -> dict[str, int]:
+    """The stable positions, as the broker tells them; -1 for none."""
+    asked = [TopicAt(topic, number) for number in range(partitions)]
+    found = Admin(cluster).group_offsets(group, asked, require_stable=True)
+    return {f"{topic}-{each.partition}": found[each].offset if each in found else -1 for each in asked}
 
 
 def _partition(message: Message) -> int:

@@ -31,6 +31,7 @@ public final class Transactions {
     private static final String END = "end";
     private final String bootstrap;
     private KafkaProducer<String, String> producer;
+    private KafkaConsumer<String, String> member;
 
     private Transactions(String bootstrap) {
         this.bootstrap = bootstrap;
@@ -46,6 +47,9 @@ public final class Transactions {
             } catch (Exception failure) {
                 say(Map.of("event", "failed", "why", failure + ", caused by " + failure.getCause()));
             }
+        }
+        if (client.member != null) {
+            client.member.close();
         }
         System.exit(0); // a producer that was left behind has nothing to say any more
     }
@@ -74,6 +78,12 @@ public final class Transactions {
                 return look(command);
             case "pipe":
                 return pipe(command);
+            case "take":
+                return take(command);
+            case "offsets":
+                return offsets(command);
+            case "rewind":
+                return rewind();
             default:
                 throw new IllegalArgumentException("unknown command " + command);
         }
@@ -140,7 +150,7 @@ public final class Transactions {
         return found;
     }
 
-    private Object pipe(JsonNode command) throws Exception {
+    private KafkaConsumer<String, String> joined(JsonNode command) {
         Map<String, Object> settings = new HashMap<>();
         settings.put("group.id", command.get("group").asText());
         settings.put("group.protocol", command.get("protocol").asText());
@@ -150,8 +160,44 @@ public final class Transactions {
             settings.put("session.timeout.ms", 4000);
             settings.put("heartbeat.interval.ms", 300);
         }
+        return consumer(settings);
+    }
+
+    private Object take(JsonNode command) {
+        if (member == null) {
+            member = joined(command);
+            member.subscribe(List.of(command.get("topic").asText()));
+        }
+        List<Object> found = new ArrayList<>();
+        for (ConsumerRecord<String, String> record : member.poll(Duration.ofMillis(command.get("limit_ms").asLong()))) {
+            found.add(List.of(record.partition(), record.offset(), record.value()));
+        }
+        return found;
+    }
+
+    private Object offsets(JsonNode command) {
+        Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+        command.get("positions").properties().forEach(each -> offsets.put(
+                new TopicPartition(command.get("topic").asText(), Integer.parseInt(each.getKey())),
+                new OffsetAndMetadata(each.getValue().asLong())));
+        producer.sendOffsetsToTransaction(offsets, member.groupMetadata());
+        return "sent";
+    }
+
+    private Object rewind() {
+        Map<TopicPartition, OffsetAndMetadata> known = member.committed(member.assignment());
+        Map<String, Long> positions = new HashMap<>();
+        for (TopicPartition partition : member.assignment()) {
+            OffsetAndMetadata at = known.get(partition);
+            positions.put(String.valueOf(partition.partition()), at == null ? -1 : at.offset());
+            member.seek(partition, at == null ? 0 : at.offset());
+        }
+        return positions;
+    }
+
+    private Object pipe(JsonNode command) throws Exception {
         int done = 0;
-        try (KafkaConsumer<String, String> consumer = consumer(settings)) {
+        try (KafkaConsumer<String, String> consumer = joined(command)) {
             consumer.subscribe(List.of(command.get("source").asText()));
             for (JsonNode step : command.get("plan")) {
                 done += transaction(consumer, command.get("target").asText(), step.asText());

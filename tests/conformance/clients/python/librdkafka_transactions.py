@@ -6,7 +6,7 @@
 import time
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 
 from tests.conformance.clients.python.librdkafka import Librdkafka
 from tests.conformance.clients.python.program import LIMIT_S, run
@@ -15,6 +15,11 @@ from tests.conformance.clients.python.transactional import END, Found, Step, che
 
 class Transactional(Librdkafka):
     producer: Producer
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(bootstrap)
+        self.member: Consumer | None = None
+        self.dealt_anew = False
 
     def open(self, transactional_id: str, timeout_ms: int) -> str:
         self.producer = Producer(
@@ -25,6 +30,9 @@ class Transactional(Librdkafka):
                 "linger.ms": 0,
                 "reconnect.backoff.ms": 50,
                 "reconnect.backoff.max.ms": 200,
+                # By default send_offsets_to_transaction may never return once all brokers were away for a moment: it waits for
+                # a group coordinator that librdkafka itself has given up (2.16.0, its issue 5511; also on Apache Kafka).
+                "metadata.recovery.strategy": "none",
             }
         )
         self.producer.init_transactions(LIMIT_S)
@@ -88,10 +96,7 @@ class Transactional(Librdkafka):
         return found
 
     def pipe(self, source: str, target: str, group: str, protocol: str, batch: int, plan: list[Step]) -> int:
-        settings: dict[str, Any] = {"group.id": group, "group.protocol": protocol}
-        if protocol == "classic":
-            settings |= {"session.timeout.ms": 4000, "heartbeat.interval.ms": 300}
-        consumer = self.consumer(**settings, **{"isolation.level": "read_committed"})
+        consumer = self._joined(group, protocol)
         consumer.subscribe([source])
         done = 0
         try:
@@ -120,6 +125,63 @@ class Transactional(Librdkafka):
         finally:
             consumer.close()
         return done
+
+    def _joined(self, group: str, protocol: str) -> Consumer:
+        settings: dict[str, Any] = {"group.id": group, "group.protocol": protocol}
+        if protocol == "classic":
+            settings |= {"session.timeout.ms": 4000, "heartbeat.interval.ms": 300}
+        return self.consumer(**settings, **{"isolation.level": "read_committed"})
+
+    def take(self, topic: str, group: str, protocol: str, batch: int, limit_ms: int) -> list[Found]:
+        if self.member is None:
+            self.member = self._joined(group, protocol)
+            self.member.subscribe([topic], on_assign=self._deal, on_revoke=self._deal, on_lost=self._deal)
+        self.dealt_anew = False
+        found: list[Found] = []
+        deadline = time.monotonic() + limit_ms / 1000
+        while not found and time.monotonic() < deadline:
+            for message in self.member.consume(batch, timeout=0.1):
+                error = message.error()
+                if error is None:
+                    found.append(
+                        (message.partition() or 0, message.offset() or 0, (message.value() or b"").decode())
+                    )
+                elif error.fatal():
+                    raise KafkaException(error)
+        if found and self.dealt_anew:  # some of them may be somebody else's by now
+            self.rewind()
+            return []
+        return found
+
+    def _deal(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
+        """Having this, librdkafka deals partitions anew only while we poll."""
+        self.dealt_anew = True
+
+    def offsets(self, topic: str, positions: dict[str, int]) -> str:
+        assert self.member is not None
+        self.producer.send_offsets_to_transaction(
+            [TopicPartition(topic, int(number), at) for number, at in positions.items()],
+            self.member.consumer_group_metadata(),
+            LIMIT_S,
+        )
+        return "sent"
+
+    def rewind(self) -> dict[int, int]:
+        assert self.member is not None
+        positions: dict[int, int] = {}
+        for each in self.member.committed(self.member.assignment(), timeout=LIMIT_S):
+            if each.error is not None:
+                raise KafkaException(each.error)
+            positions[each.partition] = max(each.offset, -1)
+            each.offset = each.offset if each.offset >= 0 else OFFSET_BEGINNING
+            self.member.seek(each)
+        return positions
+
+    def leave(self) -> str:
+        if self.member is not None:
+            self.member.close()
+            self.member = None
+        return super().leave()
 
 
 if __name__ == "__main__":

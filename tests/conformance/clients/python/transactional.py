@@ -38,6 +38,22 @@ class Transactional(Protocol):
         ...
 
 
+class Copying(Transactional, Protocol):
+    """Also copies step by step, so that whoever asks can write down each step: take, begin, send, offsets, commit."""
+
+    def take(self, topic: str, group: str, protocol: str, batch: int, limit_ms: int) -> list[Found]:
+        """What a read_committed member of the group is given next, perhaps nothing; the first call joins."""
+        ...
+
+    def offsets(self, topic: str, positions: dict[str, int]) -> str:
+        """The group's new positions by partition, in the transaction."""
+        ...
+
+    def rewind(self) -> dict[int, int]:
+        """Goes to the group's stable positions, and tells them: after an abort, or to see what a commit left; -1 for none."""
+        ...
+
+
 def check_halt(step: Any) -> None:
     if step == "halt":
         say("halted")
