@@ -766,6 +766,8 @@ def test_changes_from_another_origin_or_without_a_token_are_refused(site: Site) 
         assert ask(site, "POST", path, "story=zombie", Origin="http://evil.example")[0] == 403
     assert ask(site, "POST", "/abort", "tid=kept-1")[0] == 403
     assert ask(site, "POST", "/abort", "tid=kept-1&token=wrong")[0] == 403
+    assert cookie(site, "/now?token=wrong", f"127.0.0.1:{site.port}") is None
+    assert cookie(site, f"/now?token={site.token}", f"127.0.0.1:{site.port}") is not None
     assert ask(site, "GET", f"/abort?{form}")[0] == 200  # asks only
     assert json.loads(ask(site, "GET", "/api/txn/kept-1")[1])["state"] == "Ongoing"
     stuck.commit_transaction(20)

@@ -327,21 +327,24 @@ def test_a_partition_that_grows_between_two_questions_is_not_held(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last stable offset is asked for before the high watermark, and a plain producer writes in between."""
-    stage.run("topics", "new", "growing", "--partitions", "1")
+    stage.run("topics", "new", "growing", "--partitions", "2")
+    grown: list[ask.Ends] = []
     plain = Producer({"bootstrap.servers": stage.bootstrap, "log_level": 0})
     real = ask.ends_of
 
     def late(cluster: Cluster, partitions: Iterable[Place]) -> dict[Place, ask.Ends]:
         found = real(cluster, partitions)
         if len(found) > 1:  # the first question, about everything
-            plain.produce("growing", b"x")
+            plain.produce("growing", b"x", partition=0)
             assert plain.flush(10) == 0
             where = Place("growing", 0)
             found[where] = replace(found[where], high_watermark=found[where].high_watermark + 1)
+            grown.append(found[where])
         return found
 
     monkeypatch.setattr(ask, "ends_of", late)
     assert stage.json("txn", "stuck") == []
+    assert [each.last_stable_offset < each.high_watermark for each in grown] == [True]
 
 
 def test_internal_topics_are_held_too(stage: Stage) -> None:
@@ -394,7 +397,8 @@ def test_stuck_names_all_that_an_operator_asks_for(stage: Stage) -> None:
         assert re.fullmatch(r"127\.0\.0\.1:\d+", pin["address"])
         assert (pin["last_request"]["name"], pin["last_request"]["error"]) == ("Produce", "NONE")
         assert pin["last_request"]["ago_ms"] >= 1_000
-        assert f"opened by till-7 at {pin['address']}, last request Produce" in said.err
+        assert f"opened by till-7 ({pin['software']}) at {pin['address']}, last request Produce" in said.err
+        assert re.fullmatch(r"confluent-kafka-python \S+", pin["software"])
     else:
         assert "its client: n/a (needs oncelog broker)" in said.err
     assert "it is aborted by its timeout in" in said.err

@@ -191,7 +191,8 @@ def _story(pin: views.Pin, at_ms: int) -> str:
     elif pin.client_id is None:
         who = "its client is not known"
     else:
-        who = f"opened by {pin.client_id} at {pin.address}"
+        what = "" if pin.software is None else f" ({pin.software})"
+        who = f"opened by {pin.client_id}{what} at {pin.address}"
         if pin.last_request is not None:
             who += f", last request {last_request(pin.last_request, pin.from_oncelog)}"
     if pin.partitions is not None:

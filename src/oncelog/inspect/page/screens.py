@@ -217,7 +217,8 @@ def _client(pin: Pin) -> Child:
         return NEEDS_ONCELOG
     if pin.client_id is None:
         return "-"
-    return el("span", f"{pin.client_id} at ", el("span", pin.address, class_="whole"))
+    where = el("span", pin.address, class_="whole")
+    return el("span", f"{pin.client_id} at ", where, title=pin.software)
 
 
 def _abort_link(pin: Pin) -> Child:
