@@ -11,7 +11,7 @@ from typing import Any, Final
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import age, amount, iso, now_ms, watched
+from oncelog.cli.watch import amount, iso, now_ms, watched
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.errors import ErrorCode
@@ -21,6 +21,7 @@ from oncelog.inspect import trace as tracing
 from oncelog.inspect import views
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import UNDER_WAY, Event, from_line
+from oncelog.inspect.lengths import age
 from oncelog.inspect.timeline import Timeline, row, timeline
 from oncelog.model import TopicPartition
 from oncelog.txn.state import State
