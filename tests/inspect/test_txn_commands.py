@@ -12,6 +12,7 @@ import oncelog
 from oncelog.cli import txn
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
+from oncelog.errors import ErrorCode
 from oncelog.inspect import abort, ask, views
 from oncelog.model import TopicPartition as Place
 from tests.inspect.golden import golden, paths
@@ -476,6 +477,27 @@ def test_abort_does_not_undo_a_commit_that_was_faster(stage: Stage, monkeypatch:
         producer.begin_transaction()
         producer.produce("faster-out", b"y")
         producer.commit_transaction(20)  # and it is not fenced
+
+
+def test_a_commit_that_was_under_way_when_it_was_asked_is_no_abort(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator is busy with the owner's commit when the abort arrives, and then it is done."""
+    stage.run("topics", "new", "under-way-out")
+    with stage.producer("under-way-1") as producer, Cluster(stage.bootstrap, timeout_ms=20_000) as cluster:
+        producer.produce("under-way-out", b"x")
+        producer.flush(10)
+        plan = abort.plan_by_id(cluster, "under-way-1")
+
+        def busy(*_: object, **__: object) -> ErrorCode:
+            producer.commit_transaction(20)
+            return ErrorCode.CONCURRENT_TRANSACTIONS
+
+        monkeypatch.setattr(abort, "_init", busy)
+        with pytest.raises(
+            abort.ChangedSince, match="ended before it was aborted, its state is (Prepare|Complete)Commit"
+        ):
+            abort.carry_out(cluster, plan)
 
 
 def test_a_plan_is_carried_out_only_while_it_is_true(stage: Stage) -> None:

@@ -1020,14 +1020,16 @@ def _cell(name: str, said: str, *, is_name: bool) -> Child:
     """As the file has it; what is lost stands out, and a ratio is drawn too."""
     if is_name:
         return el("span", said, class_="figure")
+    if not said:
+        return None
     ratio = RATIO.match(said) if name.startswith("ratio") else None
     if ratio is not None:
         is_lost = "**" in said
         shown = el("span", said.replace("**", ""), class_="lost" if is_lost else "ratio")
-        return join(shown, _ratio_svg(float(ratio[1]), is_lost=is_lost))
+        return el("span", shown, _ratio_svg(float(ratio[1]), is_lost=is_lost))
     if "**" in said:
         return el("span", said.replace("**", ""), class_="lost")
-    return said if "/ " in said else _whole(said)
+    return el("span", said, class_="cpu") if "CPU" in name else _whole(said)
 
 
 def _ratio_svg(ratio: float, *, is_lost: bool) -> Safe:
