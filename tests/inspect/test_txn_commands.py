@@ -495,7 +495,7 @@ def test_a_commit_that_was_under_way_when_it_was_asked_is_no_abort(
 
         monkeypatch.setattr(abort, "_init", busy)
         with pytest.raises(
-            abort.ChangedSince, match="ended before it was aborted, its state is (Prepare|Complete)Commit"
+            abort.ChangedSince, match=r"ended before it was aborted, its state is (Prepare|Complete)Commit"
         ):
             abort.carry_out(cluster, plan)
 
