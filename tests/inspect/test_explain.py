@@ -14,8 +14,18 @@ from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
 from oncelog.inspect import ask, trace
 from oncelog.inspect.events import Event
-from oncelog.inspect.explain import Refused, error_named, fenced_by, known
-from oncelog.inspect.replay import Past
+from oncelog.inspect.explain import (
+    ADMIN,
+    NEW_INSTANCE,
+    TIMED_OUT,
+    Reason,
+    Refused,
+    by_states,
+    error_named,
+    fenced_by,
+    known,
+)
+from oncelog.inspect.replay import Past, StateRecord
 from oncelog.model import Producer, ProducerEpoch, ProducerId
 from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -147,6 +157,16 @@ def test_timed_out_is_told_from_fenced(stage: Stage) -> None:
         if stage.is_oncelog:
             assert found["timeout"][0] == "confirmed"
             assert found["new instance"][0] == "excluded"
+        else:  # it keeps no causes, but its state log has times
+            assert found["timeout"][0] == "possible"
+            assert re.match(
+                r"aborted \d+ s ago, \d{4,5} ms after it began, with a timeout of 1000 ms, by its state log; why is not kept",
+                found["timeout"][1],
+            )
+            assert found["new instance"] == (
+                "possible",
+                "its state log is whole: no second init_transactions was done",
+            )
 
 
 def test_the_first_bump_above_the_epoch_is_the_cause_and_later_ones_are_not(stage: Stage) -> None:
@@ -163,6 +183,8 @@ def test_the_first_bump_above_the_epoch_is_the_cause_and_later_ones_are_not(stag
             found = causes(stage, "PRODUCER_FENCED", "twice-1")
     if not stage.is_oncelog:
         assert {each[0] for each in found.values()} == {"possible"}
+        assert "init_transactions raised it to epoch 2" in found["new instance"][1]
+        assert "with a timeout of 1000 ms" in found["timeout"][1]
         return
     verdict, evidence = found["timeout"]
     assert verdict == "confirmed"
@@ -174,6 +196,39 @@ def test_the_first_bump_above_the_epoch_is_the_cause_and_later_ones_are_not(stag
     assert "; only then last bump: new instance by successor at 127.0.0.1:" in evidence
     assert found["old epoch"][0] == "excluded"
     assert "the bump to 1 explains it" in found["old epoch"][1]
+
+
+EMPTY = StateRecord(0, 1_000, "Empty", 7, 0, 60_000, (), -1, 0)
+BEGUN = replace(EMPTY, at_ms=2_000, state="Ongoing", start_ms=2_000)
+OWN_ABORT = replace(BEGUN, at_ms=3_000, state="PrepareAbort")
+FENCED_ABORT = replace(OWN_ABORT, producer_epoch=1)
+LATE_ABORT = replace(FENCED_ABORT, at_ms=63_000)
+HEIR_CAME = replace(EMPTY, at_ms=64_000, producer_epoch=2)
+
+
+@pytest.mark.parametrize(
+    ("reason", "logged", "verdict", "evidence"),
+    [
+        (TIMED_OUT, [], "possible", "not kept"),
+        (TIMED_OUT, [EMPTY, BEGUN, OWN_ABORT], "excluded", "no abort after a timeout"),
+        (TIMED_OUT, [EMPTY, BEGUN, FENCED_ABORT, HEIR_CAME], "excluded", "no abort after a timeout"),
+        (TIMED_OUT, [BEGUN, OWN_ABORT], "possible", "not kept"),  # what was before is compacted away
+        (TIMED_OUT, [EMPTY, BEGUN, LATE_ABORT], "possible", "aborted 37 s ago, 61000 ms after it began"),
+        (NEW_INSTANCE, [], "possible", "not kept"),
+        (NEW_INSTANCE, [EMPTY, BEGUN, OWN_ABORT], "excluded", "no second init_transactions"),
+        # it may not have asked again
+        (NEW_INSTANCE, [EMPTY, BEGUN, FENCED_ABORT], "possible", "no second init_transactions"),
+        (NEW_INSTANCE, [BEGUN, LATE_ABORT], "possible", "not kept"),
+        (NEW_INSTANCE, [EMPTY, BEGUN, LATE_ABORT, HEIR_CAME], "possible", "raised it to epoch 2, 36 s ago"),
+        (ADMIN, [EMPTY, BEGUN, OWN_ABORT], "possible", "not kept"),
+    ],
+)
+def test_what_a_state_log_without_causes_tells(
+    reason: Reason, logged: list[StateRecord], verdict: str, evidence: str
+) -> None:
+    """As Apache Kafka keeps it: nothing is confirmed by it."""
+    found = by_states(reason, logged, 100_000)
+    assert (found[0], evidence in found[1]) == (verdict, True), found
 
 
 def bumped(epoch: int, cause: str, producer_id: int = 7) -> ask.Bumped:

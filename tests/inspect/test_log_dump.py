@@ -14,7 +14,7 @@ import oncelog
 from oncelog.cli.main import main
 from oncelog.inspect.annotate import pieces_of_batch
 from oncelog.inspect.dump import batch_rows, index_rows
-from oncelog.record.batch import NewRecord, build_batch
+from oncelog.record.batch import DELETE_HORIZON, NewRecord, build_batch
 from oncelog.record.marker import encode_marker
 from tests.conformance.targets import chosen
 from tests.inspect.golden import golden, paths
@@ -419,6 +419,16 @@ def test_hex_names_every_byte_of_a_batch() -> None:
     assert values["record 1 key size"] == "null"
     assert values["crc"].endswith("(fits)")
     assert pieces_of_batch(batch[:-1] + bytes([batch[-1] ^ 1]))[4].value.endswith("(DOES NOT FIT)")
+
+
+def test_a_delete_horizon_is_told_where_a_batch_has_one() -> None:
+    """Compaction puts it where the base timestamp stands else, and says so by a bit (KIP-534)."""
+    plain = build_batch([NewRecord(b"key", None, 5, [])])
+    kept = bytearray(plain)
+    kept[21:23] = (DELETE_HORIZON | int.from_bytes(plain[21:23], "big")).to_bytes(2, "big")
+    kept[27:35] = (86_400_000).to_bytes(8, "big")
+    found = [row.delete_horizon_ms for batch in (plain, bytes(kept)) for row, _ in batch_rows(batch)]
+    assert found == [None, 86_400_000]
 
 
 def test_hex_of_a_marker_says_commit_or_abort() -> None:

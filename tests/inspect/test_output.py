@@ -1,5 +1,6 @@
 """Every reading command: the same keys on both brokers (golden.txt), three formats, exit codes, and data without its teeth."""
 
+import argparse
 import json
 import os
 import signal
@@ -15,8 +16,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 import oncelog
 from oncelog.cli.main import main
+from oncelog.cli.output import Printer
+from oncelog.cli.watch import watched
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
+from oncelog.client.faults import ClientFault, RefusedByBroker, TimedOut
+from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition as Place
 from tests.clients import transactional
 from tests.conformance import targets
@@ -193,6 +198,7 @@ def test_watch_waits_for_a_broker_that_is_started_again() -> None:
         assert watching.stdout is not None
         assert watching.stderr is not None
         limit = threading.Timer(60, watching.kill)
+        limit.daemon = True
         limit.start()
         assert watching.stdout.readline() == "[]\n"
         broker.stop()
@@ -208,6 +214,34 @@ def test_watch_waits_for_a_broker_that_is_started_again() -> None:
         limit.cancel()
         assert watching.returncode == 130
     assert main(["txn", "ls", "--watch", "0.1", "--bootstrap", "127.0.0.1:1", "--timeout", "1"]) == 3
+
+
+def test_watch_ends_with_what_waiting_does_not_mend(capsys: pytest.CaptureFixture[str]) -> None:
+    """A coordinator that moves is waited for; who was refused would be refused for ever."""
+    told: Iterator[ClientFault | None] = iter(
+        (
+            None,
+            RefusedByBroker(ErrorCode.NOT_COORDINATOR, "DescribeGroups", "a broker"),
+            TimedOut("no answer"),
+            None,
+            RefusedByBroker(ErrorCode.GROUP_AUTHORIZATION_FAILED, "DescribeGroups", "a broker"),
+        )
+    )
+
+    def once() -> int:
+        fault = next(told)
+        if fault is not None:
+            raise fault
+        return 0
+
+    printer = Printer(as_json=True)
+    with pytest.raises(RefusedByBroker, match="GROUP_AUTHORIZATION_FAILED"):
+        watched(argparse.Namespace(watch=0.0), printer, once)
+    said = capsys.readouterr().err.splitlines()
+    assert [("NOT_COORDINATOR" in each, "no answer" in each) for each in said] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 def test_watch_draws_over_what_it_drew(place: tuple[str, str, Producer]) -> None:

@@ -670,6 +670,8 @@ def test_a_hanging_transaction_is_aborted_from_the_page_too(site: Site, page: Pa
     expect(row.locator(".kind.hanging")).to_be_visible()
     follow(page, row.get_by_text("abort…"))
     expect(page.get_by_text("a transaction without an owner")).to_be_visible()
+    another = f"partition=hung-0&start=0&token={site.token}&producer_id=987654&producer_epoch=0&began=0"
+    assert ask(site, "POST", "/abort", another)[0] == 409  # another one than the form had shown
     page.locator("input[name=token]").fill(site.token)
     page.get_by_role("button", name="Abort it").click()
     expect(page.get_by_text("Who holds readers back")).to_be_visible()
@@ -766,6 +768,8 @@ def test_changes_from_another_origin_or_without_a_token_are_refused(site: Site) 
         assert ask(site, "POST", path, "story=zombie", Origin="http://evil.example")[0] == 403
     assert ask(site, "POST", "/abort", "tid=kept-1")[0] == 403
     assert ask(site, "POST", "/abort", "tid=kept-1&token=wrong")[0] == 403
+    assert cookie(site, "/now?token=wrong", f"127.0.0.1:{site.port}") is None
+    assert cookie(site, f"/now?token={site.token}", f"127.0.0.1:{site.port}") is not None
     assert ask(site, "GET", f"/abort?{form}")[0] == 200  # asks only
     assert json.loads(ask(site, "GET", "/api/txn/kept-1")[1])["state"] == "Ongoing"
     stuck.commit_transaction(20)

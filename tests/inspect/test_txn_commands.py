@@ -12,6 +12,7 @@ import oncelog
 from oncelog.cli import txn
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
+from oncelog.errors import ErrorCode
 from oncelog.inspect import abort, ask, views
 from oncelog.model import TopicPartition as Place
 from tests.inspect.golden import golden, paths
@@ -327,21 +328,24 @@ def test_a_partition_that_grows_between_two_questions_is_not_held(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last stable offset is asked for before the high watermark, and a plain producer writes in between."""
-    stage.run("topics", "new", "growing", "--partitions", "1")
+    stage.run("topics", "new", "growing", "--partitions", "2")
+    grown: list[ask.Ends] = []
     plain = Producer({"bootstrap.servers": stage.bootstrap, "log_level": 0})
     real = ask.ends_of
 
     def late(cluster: Cluster, partitions: Iterable[Place]) -> dict[Place, ask.Ends]:
         found = real(cluster, partitions)
         if len(found) > 1:  # the first question, about everything
-            plain.produce("growing", b"x")
+            plain.produce("growing", b"x", partition=0)
             assert plain.flush(10) == 0
             where = Place("growing", 0)
             found[where] = replace(found[where], high_watermark=found[where].high_watermark + 1)
+            grown.append(found[where])
         return found
 
     monkeypatch.setattr(ask, "ends_of", late)
     assert stage.json("txn", "stuck") == []
+    assert [each.last_stable_offset < each.high_watermark for each in grown] == [True]
 
 
 def test_internal_topics_are_held_too(stage: Stage) -> None:
@@ -394,7 +398,8 @@ def test_stuck_names_all_that_an_operator_asks_for(stage: Stage) -> None:
         assert re.fullmatch(r"127\.0\.0\.1:\d+", pin["address"])
         assert (pin["last_request"]["name"], pin["last_request"]["error"]) == ("Produce", "NONE")
         assert pin["last_request"]["ago_ms"] >= 1_000
-        assert f"opened by till-7 at {pin['address']}, last request Produce" in said.err
+        assert f"opened by till-7 ({pin['software']}) at {pin['address']}, last request Produce" in said.err
+        assert re.fullmatch(r"confluent-kafka-python \S+", pin["software"])
     else:
         assert "its client: n/a (needs oncelog broker)" in said.err
     assert "it is aborted by its timeout in" in said.err
@@ -472,6 +477,27 @@ def test_abort_does_not_undo_a_commit_that_was_faster(stage: Stage, monkeypatch:
         producer.begin_transaction()
         producer.produce("faster-out", b"y")
         producer.commit_transaction(20)  # and it is not fenced
+
+
+def test_a_commit_that_was_under_way_when_it_was_asked_is_no_abort(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator is busy with the owner's commit when the abort arrives, and then it is done."""
+    stage.run("topics", "new", "under-way-out")
+    with stage.producer("under-way-1") as producer, Cluster(stage.bootstrap, timeout_ms=20_000) as cluster:
+        producer.produce("under-way-out", b"x")
+        producer.flush(10)
+        plan = abort.plan_by_id(cluster, "under-way-1")
+
+        def busy(*_: object, **__: object) -> ErrorCode:
+            producer.commit_transaction(20)
+            return ErrorCode.CONCURRENT_TRANSACTIONS
+
+        monkeypatch.setattr(abort, "_init", busy)
+        with pytest.raises(
+            abort.ChangedSince, match=r"ended before it was aborted, its state is (Prepare|Complete)Commit"
+        ):
+            abort.carry_out(cluster, plan)
 
 
 def test_a_plan_is_carried_out_only_while_it_is_true(stage: Stage) -> None:

@@ -187,3 +187,15 @@ def test_the_side_door_is_not_listed(broker: oncelog.Broker) -> None:
             version=3,
         )
     assert max(each.api_key for each in answer.api_keys) < 1000
+
+
+def test_the_software_of_clients_is_what_they_said(broker: oncelog.Broker) -> None:
+    """By ApiVersions from version 3 on (KIP-511); who says nothing is not listed."""
+    with connect(broker.bootstrap) as door:
+        for version, name in ((3, "tills"), (0, "older")):
+            request = ApiVersionsRequest(client_software_name=name, client_software_version="7.1")
+            assert door.send(request, ApiVersionsResponse, version).error_code == 0
+        answer = door.send(DescribeOncelogRequest(), DescribeOncelogResponse, version=3)
+    said = {(each.client_host, each.software_name, each.software_version) for each in answer.clients}
+    assert ("127.0.0.1", "tills", "7.1") in said
+    assert not any(name == "older" for _, name, _ in said)

@@ -35,8 +35,8 @@ STAGES = (
 )
 """What is tried, one after the other: seeds from A to B, or every n-th crash point, also inside recoveries. All of it is part of
 `make test`."""
-BEYOND = ("src/oncelog/spark/", "src/oncelog/postgres/")
-"""What the simulator does not run: clients of a broker."""
+BEYOND = ("src/oncelog/spark/", "src/oncelog/postgres/", "src/oncelog/inspect/", "src/oncelog/cli/")
+"""What the simulator does not run: clients of a broker, and who looks at it."""
 OUT_OF_REACH = {
     "checkpoint_brings_deleted_records_back": "nobody in the story deletes records of __transaction_state",
     "expiry_of_ongoing": "a second lock on one door: only idle ids are listed for expiry at all",

@@ -13,6 +13,7 @@ from oncelog.broker.latecomers import Latecomers
 from oncelog.broker.producer_ids import ProducerIds
 from oncelog.broker.readers import UncommittedReaders
 from oncelog.broker.ring import Ring
+from oncelog.broker.software import ClientSoftware
 from oncelog.broker.topics import Topics
 from oncelog.broker.transactions import TransactionCoordinator
 from oncelog.config import BrokerConfig
@@ -83,6 +84,7 @@ class Runtime:
         )
         self.latecomers = Latecomers(enabled=config.transaction_late_requests_refuse)
         self.uncommitted_readers = UncommittedReaders()
+        self.client_software = ClientSoftware()
         self.ring: Ring | None = None
         if config.transaction_trace_requests:
             self.ring = Ring(

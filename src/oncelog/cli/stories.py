@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Final
 
 from oncelog.client.address import parse_bootstrap
@@ -15,10 +16,10 @@ from oncelog.embed import Broker, Fault
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import Event
 from oncelog.inspect.page.app import Story
-from oncelog.inspect.replay import events as replayed_events
 from oncelog.inspect.replay import history, transactions
 from oncelog.inspect.tap import Tap
 from oncelog.inspect.timeline import Timeline, timeline
+from oncelog.inspect.trace import placed_among
 from oncelog.inspect.views import Pin, pins
 from oncelog.model import Producer, ProducerEpoch, TopicPartition
 from oncelog.record.batch import NewRecord, build_batch
@@ -32,12 +33,21 @@ OUT: Final = TopicPartition("refunds-emitted", 0)
 class Stage:
     """A broker with a virtual clock, a tap before it, and clients that speak through the tap."""
 
-    def __init__(self, broker: Broker, bootstrap: str, events: list[Event]) -> None:
+    def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.bootstrap = bootstrap
-        self.events = events
+        self.bootstrap = broker.bootstrap  # until there is a tap
         self.said: list[str] = []
+        self._seen: list[Event] = []
+        self._ahead_us = 0  # so far the broker's clock was moved, and with it the times in its logs
         self._clusters: list[Cluster] = []
+
+    def note(self, event: Event) -> None:
+        """What the tap saw, by the broker's clock."""
+        self._seen.append(replace(event, at_us=event.at_us + self._ahead_us))
+
+    def advance(self, seconds: int) -> None:
+        self._ahead_us += seconds * 1_000_000
+        self.broker.clock.advance(seconds)
 
     def client(
         self, name: str, tid: str = TID, protocol: TransactionProtocol | None = None
@@ -81,24 +91,25 @@ class Stage:
 
     def timeline(self) -> Timeline:
         """What the tap saw, and the states and markers that the log holds."""
+        seen = sorted(
+            (each for each in self._seen if each.transactional_id == TID), key=lambda each: each.at_us
+        )
         with Cluster(self.broker.bootstrap, timeout_ms=10_000) as cluster:
-            for each in transactions(TID, history(cluster, TID)):
-                self.events += [one for one in replayed_events(cluster, each) if one.kind != "rpc"]
-        return timeline(TID, self.events)
+            past = transactions(TID, history(cluster, TID))
+            return timeline(TID, [*seen, *placed_among(cluster, past, seen)])
 
 
 @contextmanager
 def staged(settings: Mapping[str, str]) -> Generator[Stage]:
-    events: list[Event] = []
     with Broker(virtual_clock=True, settings=settings) as broker:
         broker.topic(OUT.topic)
         (upstream,) = parse_bootstrap(broker.bootstrap)
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, daemon=True)
         thread.start()
-        tap = Tap(upstream, host="127.0.0.1", port=0, note=events.append)
-        where = asyncio.run_coroutine_threadsafe(tap.start(), loop).result(10)
-        stage = Stage(broker, str(where), events)
+        stage = Stage(broker)
+        tap = Tap(upstream, host="127.0.0.1", port=0, note=stage.note)
+        stage.bootstrap = str(asyncio.run_coroutine_threadsafe(tap.start(), loop).result(10))
         try:
             yield stage
         finally:
@@ -185,7 +196,7 @@ def _timeout(stage: Stage) -> None:
     stage.said.append(
         "till-1 writes a refund and never comes back. Its timeout is 30 s; the clock of this broker is moved."
     )
-    stage.broker.clock.advance(60)
+    stage.advance(60)
     try:
         ids.end(producer, commit=True)
     except ClientFault as fault:
@@ -214,9 +225,9 @@ def _readers(stage: Stage) -> None:
         f"oncelog txn stuck: {OUT}, last stable offset {pin.last_stable_offset}, high watermark {pin.high_watermark}, "
         f"{pin.hidden} records hidden, held by {pin.transactional_id}; to free it: {pin.frees}."
     )
-    stage.broker.clock.advance(20)
+    stage.advance(20)
     stage.said.append(f"20 s later a reader at read_committed still sees {stage.visible()}.")
-    stage.broker.clock.advance(20)
+    stage.advance(20)
     stage.said.append(
         f"40 s later the coordinator has aborted it: {stage.visible()} are visible at once. No reader stalls for longer "
         "than the longest transaction.timeout.ms of those who write there."

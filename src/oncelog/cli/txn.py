@@ -11,7 +11,7 @@ from typing import Any, Final
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import age, amount, iso, now_ms, watched
+from oncelog.cli.watch import amount, iso, now_ms, watched
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.errors import ErrorCode
@@ -21,6 +21,7 @@ from oncelog.inspect import trace as tracing
 from oncelog.inspect import views
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import UNDER_WAY, Event, from_line
+from oncelog.inspect.lengths import age
 from oncelog.inspect.timeline import Timeline, row, timeline
 from oncelog.model import TopicPartition
 from oncelog.txn.state import State
@@ -191,7 +192,8 @@ def _story(pin: views.Pin, at_ms: int) -> str:
     elif pin.client_id is None:
         who = "its client is not known"
     else:
-        who = f"opened by {pin.client_id} at {pin.address}"
+        what = "" if pin.software is None else f" ({pin.software})"
+        who = f"opened by {pin.client_id}{what} at {pin.address}"
         if pin.last_request is not None:
             who += f", last request {last_request(pin.last_request, pin.from_oncelog)}"
     if pin.partitions is not None:

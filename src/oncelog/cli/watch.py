@@ -30,21 +30,6 @@ def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], in
         time.sleep(options.watch)
 
 
-def age(ms: int | None) -> str:
-    """A length of time as people say it."""
-    if ms is None:
-        return "-"
-    if ms < 0:
-        return f"-{age(-ms)}"
-    if ms < 1000:
-        return f"{ms} ms"
-    seconds = ms // 1000
-    if seconds < 60:
-        return f"{seconds} s"
-    hours, rest = divmod(seconds, 3600)
-    return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
-
-
 def iso(ms: int) -> str:
     """A time, in UTC to the second, as ISO 8601 has it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))

@@ -82,6 +82,10 @@ class Cause:
     client_id: str | None
     address: str | None
 
+    @property
+    def host(self) -> str:
+        return host_of(self.address)
+
 
 @dataclass(frozen=True, slots=True)
 class Bumped(Cause):
@@ -240,6 +244,11 @@ def has_unstable_offsets(cluster: Cluster, group: str) -> bool:
     return cluster.with_coordinator(group, ask)
 
 
+def host_of(address: str | None) -> str:
+    """Without its port, as the broker names the hosts of clients."""
+    return (address or "").rpartition(":")[0]
+
+
 def cause_named(cause: str, client_id: str | None) -> str:
     """A broker knows an abort by hand as a new instance of its id: who that is tells the two apart."""
     return ADMIN if cause == NEW_INSTANCE and is_admin(client_id) else cause
@@ -289,6 +298,17 @@ class SideDoor:
             return None
         return {(each.client_id, each.client_host) for each in answer.uncommitted_readers}
 
+    def software(self) -> Mapping[tuple[str | None, str], str]:
+        """Client id and host -> which library, with its version, as the client says (KIP-511); several, with `or` between them,
+        where several came under one name from one host. Empty elsewhere.
+        """
+        answer = self._ask(())
+        said: dict[tuple[str | None, str], list[str]] = {}
+        for each in () if answer is None else answer.clients:
+            mine = said.setdefault((each.client_id, each.client_host), [])
+            mine.append(f"{each.software_name} {each.software_version}")
+        return {who: " or ".join(several) for who, several in said.items()}
+
     def trace(self, transactional_id: str, after: int = -1) -> DescribeTraceResponse | None:
         """The last requests of an id, from the one after number `after` on."""
         request = DescribeTraceRequest(transactional_id=transactional_id, after=after)
@@ -298,7 +318,7 @@ class SideDoor:
         if self._is_there is False:
             return None
         request = DescribeOncelogRequest(transactional_ids=list(transactional_ids))
-        answer = self._send(request, DescribeOncelogResponse, 2)
+        answer = self._send(request, DescribeOncelogResponse, 3)
         self._is_there = answer is not None
         return answer
 

@@ -224,6 +224,7 @@ def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
     """Of at most so many ids as can be asked in a moment."""
     counted: list[tuple[str, int, int]] = []
     old: dict[str, None] = {}
+    software = door.software()
     for name in names[: TRACED_IDS if door.is_there else REPLAYED_IDS]:
         kept = [event for _, event in trace.requests(cluster, door, name) or ()]
         ended = [each for each in kept if each.name == "EndTxn" and each.error == "NONE"]
@@ -232,7 +233,7 @@ def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
             transactions = len(ended)
             written = [each for each in kept if each.name == "Produce" and each.at_us <= last]
             old |= {
-                f"{each.client_id or '?'} at {(each.address or '').rpartition(':')[0]} (EndTxn v{each.version})": None
+                _by_whom(each.client_id, each.address, software, f"EndTxn v{each.version}"): None
                 for each in ended
                 if (each.version or 0) < FIRST_NEW_END_TXN
             }
@@ -245,7 +246,9 @@ def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
             transactions = len(past)
             written = [one for each in past for one in replay.events(cluster, each) if one.name == "Produce"]
             if past and past[-1].states[-1].client_version < NEW_PROTOCOL:
-                old[f"the client of {name}"] = None
+                by = (door.causes([name]) or {}).get(name)
+                what = None if by is None else software.get((by.client_id, by.host))
+                old[f"the client of {name}" + ("" if what is None else f" ({what})")] = None
         records = sum(one.count or 0 for each in written if each.error == "NONE" for one in each.touched)
         counted.append((name, transactions, records))
     return Seen(
@@ -255,6 +258,14 @@ def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
         tuple(each for each in counted if each[1] >= FEW_TRANSACTIONS and each[2] < FEW_RECORDS * each[1]),
         tuple(old),
     )
+
+
+def _by_whom(
+    client_id: str | None, address: str | None, software: Mapping[tuple[str | None, str], str], asked: str
+) -> str:
+    host = ask.host_of(address)
+    what = software.get((client_id, host))
+    return f"{client_id or '?'} at {host} ({asked if what is None else f'{what}, {asked}'})"
 
 
 def _sizes(seen: Seen) -> Finding:

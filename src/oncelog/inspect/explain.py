@@ -5,6 +5,7 @@ The causes are a table; evidence for or against each comes from the cluster. Wha
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from oncelog.client.admin import Admin
@@ -14,12 +15,14 @@ from oncelog.errors import ErrorCode
 from oncelog.inspect import ask, trace
 from oncelog.inspect.ask import Bumped, Described, SideDoor
 from oncelog.inspect.events import Event
+from oncelog.inspect.replay import StateRecord
 
 POSSIBLE: Final = "possible"
 CONFIRMED: Final = "confirmed"
 EXCLUDED: Final = "excluded"
 MAX_TIMEOUT: Final = "transaction.max.timeout.ms"
 BUMPS_SAID: Final = 3
+UNKNOWN_BUMP: Final = "not kept by this broker (needs oncelog broker)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +214,7 @@ def explain(
     refused: Refused | None = None
     from_oncelog: bool | None = None
     timeout_limit: int | None = None
+    logged: Sequence[StateRecord] = ()
     if cluster is not None:
         door = SideDoor(cluster)
         from_oncelog = door.is_there
@@ -218,8 +222,11 @@ def explain(
         if transactional_id is not None:
             found = ask.describe_transaction(cluster, transactional_id)
             refused = _refused(cluster, door, transactional_id, error.name)
+            past = trace.past_of(cluster, transactional_id)
             if from_oncelog:
-                fenced = fenced_by(trace.past_of(cluster, transactional_id).bumps, refused)
+                fenced = fenced_by(past.bumps, refused)
+            else:
+                logged = past.states
     causes = tuple(
         _weigh(
             each,
@@ -229,6 +236,7 @@ def explain(
             transactional_id,
             cluster is not None,
             timeout_limit,
+            logged,
             now_ms,
         )
         for each in meaning.reasons
@@ -253,6 +261,7 @@ def _weigh(
     transactional_id: str | None,
     asked: bool,
     timeout_limit: int | None,
+    logged: Sequence[StateRecord],
     now_ms: int,
 ) -> Weighed:
     verdict, evidence = POSSIBLE, ""
@@ -275,7 +284,10 @@ def _weigh(
         verdict = CONFIRMED if ending else POSSIBLE
         evidence = f"its state is {found.state} now"
     elif reason in (NEW_INSTANCE, TIMED_OUT, ADMIN):
-        verdict, evidence = _by_bump(reason, fenced, refused, now_ms)
+        if fenced is None:
+            verdict, evidence = by_states(reason, logged, now_ms)
+        else:
+            verdict, evidence = _by_bump(reason, fenced, refused, now_ms)
     elif refused is not None:
         verdict, evidence = _by_request(reason, found, fenced, refused, now_ms)
     else:
@@ -316,12 +328,51 @@ def fenced_by(bumps: Sequence[Bumped], refused: "Refused | None") -> Fenced:
     return Fenced(tuple(bumps), tuple(bumps[before[-1] + 1 :] if before else bumps), bool(before))
 
 
-def _by_bump(
-    reason: Reason, fenced: Fenced | None, refused: "Refused | None", now_ms: int
-) -> tuple[str, str]:
-    """Only oncelog keeps why an epoch was bumped; without it every cause stays possible."""
-    if fenced is None:
-        return POSSIBLE, "not kept by this broker (needs oncelog broker)"
+def by_states(reason: Reason, logged: Sequence[StateRecord], now_ms: int) -> tuple[str, str]:
+    """Of a broker that keeps no causes, as Apache Kafka: what its state log tells by times and epochs. None is proved by it: an
+    abort that came after the timeout may be a successor's, and who called init_transactions is not written down. But what left
+    no trace in a log that is whole did not happen.
+    """
+    if reason is ADMIN or not logged:
+        return POSSIBLE, UNKNOWN_BUMP
+    is_whole = logged[0].state == "Empty" and logged[0].producer_epoch == 0  # or it was compacted
+    if reason is NEW_INSTANCE:
+        again = [each for each in logged[1:] if each.state == "Empty" and each.producer_epoch > 0]
+        if not again and not is_whole:
+            return POSSIBLE, UNKNOWN_BUMP
+        if not again:  # who asked once while a transaction was open had it aborted, and no answer yet
+            raised = any(_raises_by_abort(before, each) for before, each in pairwise(logged))
+            return (
+                POSSIBLE if raised else EXCLUDED,
+                "its state log is whole: no second init_transactions was done",
+            )
+        said = f"init_transactions raised it to epoch {again[-1].producer_epoch}, {_ago(now_ms - again[-1].at_ms)} ago"
+        return POSSIBLE, f"{said}, by its state log; by whom is {UNKNOWN_BUMP}"
+    aborts = [each for each in logged if each.state == "PrepareAbort"]
+    late = [each for each in aborts if _lasted(each) >= each.timeout_ms]
+    if late:
+        last = late[-1]
+        said = (
+            f"aborted {_ago(now_ms - last.at_ms)} ago, {_lasted(last)} ms after it began, with a timeout of "
+            f"{last.timeout_ms} ms, by its state log"
+        )
+        return POSSIBLE, f"{said}; why is {UNKNOWN_BUMP}"
+    if is_whole:
+        return EXCLUDED, "its state log is whole and tells of no abort after a timeout"
+    return POSSIBLE, UNKNOWN_BUMP
+
+
+def _raises_by_abort(before: StateRecord, each: StateRecord) -> bool:
+    """As the abort of another one than the owner does; by KIP-890's protocol the owner's own does too."""
+    return each.state == "PrepareAbort" and each.producer_epoch > before.producer_epoch
+
+
+def _lasted(aborted: StateRecord) -> int:
+    return aborted.at_ms - aborted.start_ms if aborted.start_ms >= 0 else 0
+
+
+def _by_bump(reason: Reason, fenced: Fenced, refused: "Refused | None", now_ms: int) -> tuple[str, str]:
+    """Why an epoch was bumped, as oncelog keeps it."""
     if not fenced.bumps:
         return POSSIBLE, "the epoch was not bumped since the broker keeps count"
     first = fenced.first

@@ -28,6 +28,16 @@ CAUSES: Final[Mapping[str, frozenset[str]]] = {
     "COMMIT": frozenset({"EndTxn"}),
     "ABORT": frozenset({"EndTxn", "InitProducerId"}),
 }
+# An EndTxn that was answered with one of these ended nothing.
+ENDED_NOTHING: Final = frozenset(
+    {
+        "PRODUCER_FENCED",
+        "INVALID_PRODUCER_EPOCH",
+        "INVALID_PRODUCER_ID_MAPPING",
+        "INVALID_TXN_STATE",
+        "CONCURRENT_TRANSACTIONS",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +114,8 @@ def tell(
         chosen = past if last is None else past[-last:]
         told = [one for each in chosen for one in replay.events(cluster, each)]
         return Told(timeline(transactional_id, told, now_us=now_us), FROM_LOGS, states, len(past))
-    inside = _inside(cluster, past, seen, last)
-    merged = timeline(transactional_id, [*seen, *inside], last=last, now_us=now_us)
+    among = placed_among(cluster, past, seen, last)
+    merged = timeline(transactional_id, [*seen, *among], last=last, now_us=now_us)
     return Told(merged, source, states, len(past))
 
 
@@ -130,8 +140,8 @@ def _until_then(
     return [event for number, event in after if number <= newest or event.at_us < reached_us]
 
 
-def _inside(
-    cluster: Cluster, past: Sequence[Replayed], seen: Sequence[Event], last: int | None
+def placed_among(
+    cluster: Cluster, past: Sequence[Replayed], seen: Sequence[Event], last: int | None = None
 ) -> list[Event]:
     """States and markers since the first request that was seen, each put where the requests say it can only have been.
 
@@ -181,7 +191,9 @@ def placed(event: Event, seen: Sequence[Event]) -> Event:
 
 def _fits(request: Event, event: Event) -> bool:
     """Whether a request can have caused it: a commit no abort; by the epochs, where an end may raise it by one (KIP-890)."""
-    if request.name == "EndTxn" and request.said.split(",")[0] not in event.name.lower():
+    if request.name == "EndTxn" and (
+        request.said.split(",")[0] not in event.name.lower() or request.error in ENDED_NOTHING
+    ):
         return False
     if request.producer_epoch is None or event.producer_epoch is None or request.name == "InitProducerId":
         return True

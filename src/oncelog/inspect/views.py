@@ -109,6 +109,7 @@ class Pin:
     ]  # that read it and are not past its end; of __consumer_offsets, that ask for their offsets there
     client_id: str | None
     address: str | None
+    software: str | None  # which library the client says it is, with its version
     last_request: LastRequest | None
     from_oncelog: bool
     frees: str  # the command that frees it
@@ -296,6 +297,7 @@ def pins(
     causes = door.causes([each.transactional_id for each in owners.values()])
     names = sorted(each.transactional_id for each in owners.values())[:TRACED_OWNERS]
     last = {name: last_request(cluster, door, name, now_ms) for name in names}
+    software = door.software()
     found = [
         _pin(
             where,
@@ -304,6 +306,7 @@ def pins(
             owners,
             waiting.get(where, ()),
             causes,
+            software,
             last,
             _read_behind(cluster, where, ends[where], opened.get(where, []), counted_offsets),
             now_ms,
@@ -359,6 +362,7 @@ def _pin(
     owners: Mapping[int, Described],
     groups: Sequence[str],
     causes: Mapping[str, Cause] | None,
+    software: Mapping[tuple[str | None, str], str],
     last: Mapping[str, LastRequest | None],
     behind: _Behind,
     now_ms: int,
@@ -404,6 +408,7 @@ def _pin(
         groups=tuple(groups),
         client_id=None if cause is None else cause.client_id,
         address=None if cause is None else cause.address,
+        software=None if cause is None else software.get((cause.client_id, cause.host)),
         last_request=None if owner is None else last.get(owner.transactional_id),
         from_oncelog=causes is not None,
         frees=frees,

@@ -48,6 +48,8 @@ async def handle(request: ApiVersionsRequest, context: Context, broker: Runtime)
         and SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if context.version >= 3:
+        broker.client_software.note(context, request.client_software_name, request.client_software_version)
     listed = LISTED
     if broker.offered:
         listed = [

@@ -1,7 +1,8 @@
-"""DescribeOncelog (key 1000), v0-v2. Our own side door, not listed in ApiVersions.
+"""DescribeOncelog (key 1000), v0-v3. Our own side door, not listed in ApiVersions.
 
 v1  times in full: bucket n of `counts` holds those below 2**n nanoseconds that are in no bucket before
 v2  clients that fetched at read_uncommitted since the start
+v3  which software clients are, and of what version, as they said in ApiVersions
 
 Why the epoch of each named transactional id was last bumped, by whom and when; and all counters and times of the broker.
 Kafka keeps neither. Causes are kept in the log beside the state (docs/decisions/0016): a restart loses none.
@@ -13,6 +14,7 @@ from oncelog.broker.context import Context
 from oncelog.broker.counters import flat
 from oncelog.broker.runtime import Runtime
 from oncelog.protocol.messages.describe_oncelog import (
+    ClientSoftware,
     Counter,
     DescribeOncelogRequest,
     DescribeOncelogResponse,
@@ -22,7 +24,7 @@ from oncelog.protocol.messages.describe_oncelog import (
 )
 
 KEY: Final = 1000
-VERSIONS: Final = (0, 2)
+VERSIONS: Final = (0, 3)
 
 
 async def handle(request: DescribeOncelogRequest, _: Context, broker: Runtime) -> DescribeOncelogResponse:
@@ -53,5 +55,11 @@ async def handle(request: DescribeOncelogRequest, _: Context, broker: Runtime) -
         uncommitted_readers=[
             UncommittedReader(client_id=client_id, client_host=host)
             for client_id, host in broker.uncommitted_readers.all()
+        ],
+        clients=[
+            ClientSoftware(
+                client_id=client_id, client_host=host, software_name=name, software_version=version
+            )
+            for client_id, host, name, version in broker.client_software.all()
         ],
     )

@@ -228,8 +228,9 @@ class Page:
                 )
                 made, status = Screen("now", "Not what was shown", "oncelog txn stuck", body, live=False), 409
             except NothingToAbort as fault:
+                body = join(el("p", str(fault), class_="warning"), el("p", link("Look again", "now")))
                 made, status = (
-                    Screen("now", "Nothing to abort", "oncelog txn stuck", el("p", str(fault))),
+                    Screen("now", "Nothing to abort", "oncelog txn stuck", body, live=False),
                     409,
                 )
             except BadForm as fault:

@@ -22,6 +22,7 @@ from oncelog.inspect.inspector import (
     PartitionPage,
     TransactionPage,
 )
+from oncelog.inspect.lengths import age
 from oncelog.inspect.page.markup import Child, Safe, action, el, join, link, table, text
 from oncelog.inspect.replay import Replayed, StateRecord
 from oncelog.inspect.spark_queries import MicroBatch, SparkQuery
@@ -98,19 +99,6 @@ def page(screen: str, title: str, command: str, body: Child, *, bootstrap: str, 
     foot = el("footer", "the same on the command line: ", el("code", command))
     main = el("main", el("h1", title), body, id="main", data_live="yes" if live else None, tabindex="-1")
     return "<!doctype html>" + el("html", head, el("body", bar, main, foot), lang="en")
-
-
-def age(ms: int | None) -> str:
-    """A length of time as people say it."""
-    if ms is None:
-        return "-"
-    if ms < 1000:
-        return f"{ms} ms"
-    seconds = ms // 1000
-    if seconds < 60:
-        return f"{seconds} s"
-    hours, rest = divmod(seconds, 3600)
-    return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
 
 
 # ---- Now
@@ -196,13 +184,13 @@ def pins(found: Sequence[Pin]) -> Safe:
             each.last_stable_offset,
             each.high_watermark,
             each.hidden,
-            age(each.pinned_ms),
+            _whole(age(each.pinned_ms)),
             link(each.transactional_id, "txn", each.transactional_id)
             if each.transactional_id is not None
             else "nobody",
             _client(each),
             el("span", each.kind, class_=f"kind {each.kind}"),
-            age(each.time_left_ms),
+            _whole(age(each.time_left_ms)),
             ", ".join(each.groups) or "-",
             _abort_link(each),
         )
@@ -212,12 +200,17 @@ def pins(found: Sequence[Pin]) -> Safe:
     return table(head, rows, empty="No partition is held: every reader sees everything.")
 
 
+def _whole(said: str) -> Safe:
+    """Never broken over two lines."""
+    return el("span", said, class_="whole")
+
+
 def _client(pin: Pin) -> Child:
     if not pin.from_oncelog:
         return NEEDS_ONCELOG
     if pin.client_id is None:
         return "-"
-    return el("span", f"{pin.client_id} at ", el("span", pin.address, class_="whole"))
+    return el("span", f"{pin.client_id} at ", _whole(pin.address or "?"), title=pin.software)
 
 
 def _abort_link(pin: Pin) -> Child:
@@ -487,7 +480,7 @@ def lanes(found: Timeline, logs: Logs) -> Safe:
     panes = [
         el(
             "details",
-            el("summary", " ".join(cell for cell in row if cell not in ("-", ""))),
+            el("summary", _summary(row, event)),
             _pane(event, records.get(number), waits[number], logs),
             _touched(event, linked=logs.state_log is not None),
             _states_of([records[each] for each in caused.get(number, ()) if each in records], logs),
@@ -509,6 +502,29 @@ def lanes(found: Timeline, logs: Logs) -> Safe:
     return join(
         el("div", Safe(found.svg()), el("p", *legend, class_="legend"), class_="scroll lanes-box"),
         el("div", *panes, class_="events"),
+    )
+
+
+def _summary(row: Sequence[str], event: Event) -> Safe:
+    """One event in columns; its colour is that of its box."""
+    when, lane, what, took, size, error, more = row
+    key = {"rpc": "rpc", "state": "state"}.get(event.kind, event.name.lower())
+    if error not in ("-", UNDER_WAY):
+        key, more = "refused", [el("span", error, class_="lost"), " ", more]
+    return el(
+        "span",
+        *(
+            [el("span", cell, class_=of), " "]
+            for cell, of in (
+                (when, "number"),
+                (lane, None),
+                (what, f"key key-{key}"),
+                ("" if took == "-" else took, "number"),
+                ("" if size == "-" else f"{size} B", "number"),
+                (more if error == "-" or key == "refused" else [error, " ", more], None),
+            )
+        ),
+        class_="row",
     )
 
 
@@ -830,7 +846,7 @@ def _hex_pane(hexed: Sequence[Piece], offset: int | None) -> Safe | None:
         for each in hexed
     ]
     return join(
-        el("h2", f"The bytes of the batch with offset {offset}"),
+        el("h2", f"The bytes of the batch with offset {offset}", class_="bytes"),
         table("byte|hex|field|value".split("|"), rows, empty="No batch holds this offset any more."),
     )
 
@@ -875,7 +891,7 @@ def spark(found: Sequence[SparkQuery]) -> Safe:
 
 
 def _query(query: SparkQuery) -> Safe:
-    longest = max((_whole(each) for each in query.recent), default=0)
+    longest = max((_took(each) for each in query.recent), default=0)
     rows = [
         (
             "-" if each.micro_batch is None else each.micro_batch,
@@ -913,7 +929,7 @@ def _places(offsets: Sequence[tuple[str, int, int]]) -> str:
     return ", ".join(f"{topic}-{partition}={offset}" for topic, partition, offset in offsets)
 
 
-def _whole(each: MicroBatch) -> int:
+def _took(each: MicroBatch) -> int:
     return (each.write_ms or 0) + (each.end_ms or 0)
 
 
@@ -993,20 +1009,27 @@ def _kept(file: Path) -> Safe | None:
 
 def _rows_table(rows: Sequence[Mapping[str, str]]) -> Safe:
     head = list(dict.fromkeys(name for each in rows for name in each))
-    shown = [[_cell(name, str(each.get(name, ""))) for name in head] for each in rows]
+    shown = [
+        [_cell(name, str(each.get(name, "")), is_name=at == 0) for at, name in enumerate(head)]
+        for each in rows
+    ]
     return table(head, shown, empty="Nothing was measured.")
 
 
-def _cell(name: str, said: str) -> Child:
+def _cell(name: str, said: str, *, is_name: bool) -> Child:
     """As the file has it; what is lost stands out, and a ratio is drawn too."""
+    if is_name:
+        return el("span", said, class_="figure")
+    if not said:
+        return None
     ratio = RATIO.match(said) if name.startswith("ratio") else None
     if ratio is not None:
         is_lost = "**" in said
         shown = el("span", said.replace("**", ""), class_="lost" if is_lost else "ratio")
-        return join(shown, _ratio_svg(float(ratio[1]), is_lost=is_lost))
+        return el("span", shown, _ratio_svg(float(ratio[1]), is_lost=is_lost))
     if "**" in said:
         return el("span", said.replace("**", ""), class_="lost")
-    return el("span", said, class_="ratio") if "CPU" in name and "/ " not in said else said
+    return el("span", said, class_="cpu") if "CPU" in name else _whole(said)
 
 
 def _ratio_svg(ratio: float, *, is_lost: bool) -> Safe:
@@ -1059,16 +1082,18 @@ def abort_form(plan: Plan, hidden: Mapping[str, str], *, has_token: bool) -> Saf
         )
         for each in plan.hidden
     ]
-    who = plan.transactional_id or "a transaction without an owner"
+    what = (
+        f"the transaction of {plan.transactional_id}"
+        if plan.transactional_id is not None
+        else "a transaction without an owner"
+    )
     token = (
         None
         if has_token
         else el("label", "token ", el("input", name="token", type="password", required=True))
     )
     return join(
-        el(
-            "p", f"This aborts the transaction of {who}, producer {plan.producer_id} / {plan.producer_epoch}."
-        ),
+        el("p", f"This aborts {what}, producer {plan.producer_id} / {plan.producer_epoch}."),
         el(
             "p",
             "Its records become invisible for ever; its owner is refused from then on."

@@ -1,4 +1,4 @@
-"""DescribeOncelog (key 1000), versions 0-2. Generated from definitions/describe_oncelog.txt by oncelog.protocol.generate: do not edit."""
+"""DescribeOncelog (key 1000), versions 0-3. Generated from definitions/describe_oncelog.txt by oncelog.protocol.generate: do not edit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _u_qB = Layout(">qB").unpack_from
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
 class DescribeOncelogRequest(Message):
-    """DescribeOncelogRequest, versions 0-2."""
+    """DescribeOncelogRequest, versions 0-3."""
 
     transactional_ids: list[str]
 
@@ -55,20 +55,20 @@ class DescribeOncelogRequest(Message):
 
     @staticmethod
     def decode(data: BytesLike, version: int, at: int = 0) -> DescribeOncelogRequest:
-        if 0 <= version <= 2:
-            return _read_describe_oncelog_request_0_2(data, version, at)
-        raise MalformedMessage(unsupported('DescribeOncelogRequest', '0-2', version))
+        if 0 <= version <= 3:
+            return _read_describe_oncelog_request_0_3(data, version, at)
+        raise MalformedMessage(unsupported('DescribeOncelogRequest', '0-3', version))
 
     def write(self, out: bytearray, version: int) -> None:
         try:
-            if 0 <= version <= 2:
-                return _write_describe_oncelog_request_0_2(self, out, version)
+            if 0 <= version <= 3:
+                return _write_describe_oncelog_request_0_3(self, out, version)
         except WRITE_FAULTS as why:
             raise unwritable('DescribeOncelogRequest', version, why) from why
-        raise UnwritableMessage(unsupported('DescribeOncelogRequest', '0-2', version))
+        raise UnwritableMessage(unsupported('DescribeOncelogRequest', '0-3', version))
 
 
-def _read_describe_oncelog_request_0_2(data: BytesLike, version: int, pos: int) -> DescribeOncelogRequest:
+def _read_describe_oncelog_request_0_3(data: BytesLike, version: int, pos: int) -> DescribeOncelogRequest:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
@@ -109,7 +109,7 @@ def _read_describe_oncelog_request_0_2(data: BytesLike, version: int, pos: int) 
     return m
 
 
-def _write_describe_oncelog_request_0_2(m: DescribeOncelogRequest, out: bytearray, version: int) -> None:
+def _write_describe_oncelog_request_0_3(m: DescribeOncelogRequest, out: bytearray, version: int) -> None:
     n = len(m.transactional_ids) + 1
     if n < 128:
         out.append(n)
@@ -212,8 +212,30 @@ class UncommittedReader(Struct):
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
+class ClientSoftware(Struct):
+    """Part of DescribeOncelogResponse."""
+
+    client_id: str | None
+    client_host: str
+    software_name: str
+    software_version: str
+
+    def __init__(
+        self,
+        client_id: str | None = None,
+        client_host: str = "",
+        software_name: str = "",
+        software_version: str = "",
+    ) -> None:
+        self.client_id = client_id
+        self.client_host = client_host
+        self.software_name = software_name
+        self.software_version = software_version
+
+
+@dataclass(slots=True, init=False, repr=False, eq=False)
 class DescribeOncelogResponse(Message):
-    """DescribeOncelogResponse, versions 0-2."""
+    """DescribeOncelogResponse, versions 0-3."""
 
     throttle_time_ms: int
     error_code: int
@@ -221,6 +243,7 @@ class DescribeOncelogResponse(Message):
     counters: list[Counter]
     times: list[Times]
     uncommitted_readers: list[UncommittedReader]
+    clients: list[ClientSoftware]
 
     def __init__(
         self,
@@ -230,6 +253,7 @@ class DescribeOncelogResponse(Message):
         counters: list[Counter] = ABSENT,
         times: list[Times] = ABSENT,
         uncommitted_readers: list[UncommittedReader] = ABSENT,
+        clients: list[ClientSoftware] = ABSENT,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.error_code = error_code
@@ -237,23 +261,24 @@ class DescribeOncelogResponse(Message):
         self.counters = [] if counters is ABSENT else counters
         self.times = [] if times is ABSENT else times
         self.uncommitted_readers = [] if uncommitted_readers is ABSENT else uncommitted_readers
+        self.clients = [] if clients is ABSENT else clients
 
     @staticmethod
     def decode(data: BytesLike, version: int, at: int = 0) -> DescribeOncelogResponse:
-        if 0 <= version <= 2:
-            return _read_describe_oncelog_response_0_2(data, version, at)
-        raise MalformedMessage(unsupported('DescribeOncelogResponse', '0-2', version))
+        if 0 <= version <= 3:
+            return _read_describe_oncelog_response_0_3(data, version, at)
+        raise MalformedMessage(unsupported('DescribeOncelogResponse', '0-3', version))
 
     def write(self, out: bytearray, version: int) -> None:
         try:
-            if 0 <= version <= 2:
-                return _write_describe_oncelog_response_0_2(self, out, version)
+            if 0 <= version <= 3:
+                return _write_describe_oncelog_response_0_3(self, out, version)
         except WRITE_FAULTS as why:
             raise unwritable('DescribeOncelogResponse', version, why) from why
-        raise UnwritableMessage(unsupported('DescribeOncelogResponse', '0-2', version))
+        raise UnwritableMessage(unsupported('DescribeOncelogResponse', '0-3', version))
 
 
-def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int) -> DescribeOncelogResponse:
+def _read_describe_oncelog_response_0_3(data: BytesLike, version: int, pos: int) -> DescribeOncelogResponse:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
@@ -448,6 +473,77 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
                 list4.append(e4)
         else:
             m.uncommitted_readers = []
+        if version >= 3:
+            n = buf[pos]
+            pos += 1
+            if n > 127:
+                n, pos = more_varint(buf, pos, n)
+            if not n:
+                raise null_found('DescribeOncelogResponse.clients', version, pos)
+            n -= 1
+            if n * 5 > size - pos:
+                raise too_many('DescribeOncelogResponse.clients', version, pos, n, size)
+            list5: list[ClientSoftware] = []
+            m.clients = list5
+            count5 = n
+            for _ in range(count5):
+                e5 = ClientSoftware.__new__(ClientSoftware)
+                if version >= 3:
+                    n = buf[pos]
+                    pos += 1
+                    if n > 127:
+                        n, pos = more_string_length(buf, pos, n)
+                    if not n:
+                        e5.client_id = None
+                    else:
+                        end = pos + n - 1
+                        e5.client_id = buf[pos:end].decode()
+                        pos = end
+                else:
+                    e5.client_id = None
+                if version >= 3:
+                    n = buf[pos]
+                    pos += 1
+                    if n > 127:
+                        n, pos = more_string_length(buf, pos, n)
+                    if not n:
+                        raise null_found('DescribeOncelogResponse.clients.client_host', version, pos)
+                    end = pos + n - 1
+                    e5.client_host = buf[pos:end].decode()
+                    pos = end
+                else:
+                    e5.client_host = ""
+                if version >= 3:
+                    n = buf[pos]
+                    pos += 1
+                    if n > 127:
+                        n, pos = more_string_length(buf, pos, n)
+                    if not n:
+                        raise null_found('DescribeOncelogResponse.clients.software_name', version, pos)
+                    end = pos + n - 1
+                    e5.software_name = buf[pos:end].decode()
+                    pos = end
+                else:
+                    e5.software_name = ""
+                if version >= 3:
+                    n = buf[pos]
+                    pos += 1
+                    if n > 127:
+                        n, pos = more_string_length(buf, pos, n)
+                    if not n:
+                        raise null_found('DescribeOncelogResponse.clients.software_version', version, pos)
+                    end = pos + n - 1
+                    e5.software_version = buf[pos:end].decode()
+                    pos = end
+                else:
+                    e5.software_version = ""
+                n = buf[pos]
+                pos += 1
+                if n:
+                    pos = skip_tags(buf, pos, size, n)
+                list5.append(e5)
+        else:
+            m.clients = []
         n = buf[pos]
         pos += 1
         if n:
@@ -461,7 +557,7 @@ def _read_describe_oncelog_response_0_2(data: BytesLike, version: int, pos: int)
     return m
 
 
-def _write_describe_oncelog_response_0_2(m: DescribeOncelogResponse, out: bytearray, version: int) -> None:
+def _write_describe_oncelog_response_0_3(m: DescribeOncelogResponse, out: bytearray, version: int) -> None:
     out += _p_ih(m.throttle_time_ms, m.error_code)
     n = len(m.bumps) + 1
     if n < 128:
@@ -567,6 +663,49 @@ def _write_describe_oncelog_response_0_2(m: DescribeOncelogResponse, out: bytear
                     out += text
             if version >= 2:
                 text = e4.client_host.encode()
+                n = len(text) + 1
+                if n < 128:
+                    out.append(n)
+                else:
+                    out += string_length(n)
+                out += text
+            out.append(0)
+    if version >= 3:
+        n = len(m.clients) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += varint(n)
+        for e5 in m.clients:
+            if version >= 3:
+                if e5.client_id is None:
+                    out.append(0)
+                else:
+                    text = e5.client_id.encode()
+                    n = len(text) + 1
+                    if n < 128:
+                        out.append(n)
+                    else:
+                        out += string_length(n)
+                    out += text
+            if version >= 3:
+                text = e5.client_host.encode()
+                n = len(text) + 1
+                if n < 128:
+                    out.append(n)
+                else:
+                    out += string_length(n)
+                out += text
+            if version >= 3:
+                text = e5.software_name.encode()
+                n = len(text) + 1
+                if n < 128:
+                    out.append(n)
+                else:
+                    out += string_length(n)
+                out += text
+            if version >= 3:
+                text = e5.software_version.encode()
                 n = len(text) + 1
                 if n < 128:
                     out.append(n)
