@@ -1,6 +1,6 @@
 """Takes the pictures of the inspector's page that README and docs show: a real broker, real clients, a real Chromium.
 
-python -m tools.pictures
+python -m tools.pictures [NAME ...]
 """
 
 import itertools
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -139,7 +139,7 @@ def main() -> int:
         url = page.stdout.readline().split()[3]
         try:
             with busy(broker.bootstrap):
-                take(chromium, url)
+                take(chromium, url, sys.argv[1:])
         finally:
             page.terminate()
             page.wait(20)
@@ -147,7 +147,8 @@ def main() -> int:
     return 0
 
 
-def take(chromium: str, url: str) -> None:
+def take(chromium: str, url: str, names: Sequence[str]) -> None:
+    """All of them, or those that are named."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         for name, path, scheme, size in (
@@ -166,6 +167,8 @@ def take(chromium: str, url: str) -> None:
             ("learn", "learn", "light", (1200, 1000)),
             ("phone", "now", "dark", (390, 900)),
         ):
+            if names and name not in names:
+                continue
             context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)  # pyright: ignore[reportArgumentType]  # one of its words
             shown = context.new_page()
             shown.goto(url + path)

@@ -77,8 +77,14 @@ def test_fenced_by_a_new_instance_is_named_with_who_did_it(stage: Stage) -> None
         assert found["timeout"][0] == "excluded"
         assert found["admin"][0] == "excluded"
     else:
+        timeout = found.pop("timeout")
+        assert timeout == ("excluded", "its state log is whole and tells of no abort after a timeout")
         assert {each[0] for each in found.values()} == {"possible"}
-        assert "needs oncelog broker" in found["new instance"][1]
+        evidence = found["new instance"][1]
+        assert re.match(
+            r"init_transactions raised it to epoch [12], \d+ s ago, by its state log; by whom is", evidence
+        )
+        assert "needs oncelog broker" in evidence
 
 
 def test_a_refusal_is_found_by_the_name_that_the_client_gives_it(stage: Stage) -> None:

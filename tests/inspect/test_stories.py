@@ -5,6 +5,7 @@ import re
 import pytest
 
 from oncelog.cli.stories import STORIES
+from oncelog.inspect.events import Event
 from oncelog.inspect.page.app import Story
 from oncelog.inspect.timeline import Timeline
 from oncelog.inspect.trace import cause
@@ -60,3 +61,12 @@ def test_the_late_commit_ends_the_next_transaction_by_the_old_protocol_and_is_re
     assert states == ["CompleteCommit", "CompleteCommit", "CompleteAbort", "CompleteCommit", "CompleteAbort"]
     assert any("sees 2 records: T1, and a T2 that is torn in two" in each for each in said)
     assert any("3 records are visible, T3 among them and nothing of T4" in each for each in said)
+
+
+def test_an_end_that_was_refused_caused_nothing() -> None:
+    """It was under way while another one, of the same outcome, ended the transaction."""
+    refused = Event(
+        1_000, "rpc", "a", "EndTxn", producer_epoch=1, said="commit", error="PRODUCER_FENCED", took_us=14_000
+    )
+    done = Event(5_800, "rpc", "a", "EndTxn", producer_epoch=1, said="commit", took_us=400)
+    assert cause(Event(5_000, "state", "a", "PrepareCommit", producer_epoch=2), [refused, done]) is done

@@ -51,6 +51,7 @@ PIN_KEYS = {
     "groups",
     "client_id",
     "address",
+    "software",
     "last_request",
     "from_oncelog",
     "frees",
