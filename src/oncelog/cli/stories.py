@@ -50,11 +50,20 @@ class Stage:
         self.broker.clock.advance(seconds)
 
     def client(
-        self, name: str, tid: str = TID, protocol: TransactionProtocol | None = None
+        self,
+        name: str,
+        tid: str = TID,
+        protocol: TransactionProtocol | None = None,
+        *,
+        same_as: TransactionalId | None = None,
     ) -> tuple[Cluster, TransactionalId]:
+        """`same_as`: the same client once more, on connections of its own."""
         cluster = Cluster(self.bootstrap, client_id=name, timeout_ms=10_000)
         self._clusters.append(cluster)
-        return cluster, TransactionalId(cluster, tid, timeout_ms=30_000, protocol=protocol)
+        known_as = None if same_as is None else same_as.client_id
+        return cluster, TransactionalId(
+            cluster, tid, timeout_ms=30_000, protocol=protocol, client_id=known_as
+        )
 
     def write(
         self,
@@ -295,7 +304,7 @@ def _commit_twice(
     told = threading.Thread(target=ask)
     told.start()
     late.wait()
-    cluster, again = stage.client("till-1", protocol=protocol)
+    cluster, again = stage.client("till-1", protocol=protocol, same_as=ids)
     again.end(producer, commit=True)
     return cluster, again, late, told
 

@@ -129,6 +129,7 @@ class TransactionalId:
     deadline_ms  how long one call goes on trying while coordinators move, load or restart; the cluster's timeout and
                  patience may come on top
     protocol     None: asked of the cluster at the first call (`protocol_of`)
+    client_id    None: one that nobody else has. Another's: this is the same client on a connection of its own
 
     Each call either did what it says or raises. Fenced: another producer has this transactional id now. TransactionLost:
     the coordinator has ended or aborted the transaction by itself. RefusedByBroker: anything else the broker refuses for
@@ -144,6 +145,7 @@ class TransactionalId:
         timeout_ms: int = 60_000,
         deadline_ms: int = 60_000,
         protocol: TransactionProtocol | None = None,
+        client_id: str | None = None,
     ) -> None:
         if not name:
             raise ValueError("transactional id: wanted a name, found nothing")
@@ -154,7 +156,7 @@ class TransactionalId:
         self._protocol = protocol
         # Brokers that refuse late copies of TV1 requests know a client by its id and host: two of us, in two processes or
         # tasks of one transaction, must not look like one (decision 0010).
-        self._client_id = f"{cluster.client_id}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.client_id = client_id or f"{cluster.client_id}-{os.getpid()}-{secrets.token_hex(4)}"
 
     @property
     def protocol(self) -> TransactionProtocol:
@@ -326,7 +328,7 @@ class TransactionalId:
             try:
                 whom = self.cluster.coordinator(key, kind)
                 if producer is not None and self.protocol is TransactionProtocol.TV1:
-                    whom = self.cluster.at(whom.address, client_id=self._client_id)
+                    whom = self.cluster.at(whom.address, client_id=self.client_id)
                 return ask(whom)
             except (RefusedByBroker, Unreachable, TimedOut) as fault:
                 if not isinstance(fault, RefusedByBroker) or fault.error != ErrorCode.CONCURRENT_TRANSACTIONS:
