@@ -4,6 +4,7 @@ How many of them: see budget.py.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
@@ -30,6 +31,21 @@ def test_a_crash_inside_the_recovery_from_a_crash(
     piece: Piece, record_property: Callable[[str, object], None]
 ) -> None:
     check(piece, record_property)
+
+
+def test_some_kills_come_in_the_middle_of_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[float] = []
+    crash = MemoryDisk.crash
+
+    def noted(disk: MemoryDisk, kept: Literal["process", "power"]) -> None:
+        parts.append(disk.faults.part_before_crash)
+        crash(disk, kept)
+
+    monkeypatch.setattr(MemoryDisk, "crash", noted)
+    for at in range(20, 80, 6):
+        run_point(BY_NAME["small segments"], [Cut(at, "process")], 0)
+    assert any(part == 0 for part in parts)
+    assert any(0 < part < 1 for part in parts)
 
 
 def test_a_point_is_repeated_bit_for_bit() -> None:

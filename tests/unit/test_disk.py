@@ -289,6 +289,25 @@ def test_kill_9_keeps_the_page_cache() -> None:
         file.size()
 
 
+def test_b55_a_kill_may_come_between_the_parts_of_a_short_write() -> None:
+    disk = memory()
+    file = disk.open("log", create=True)
+    file.append([b"first"])
+
+    class Killed(BaseException):
+        pass
+
+    def kill(*_change: str) -> None:
+        disk.faults.part_before_crash = 0.6
+        raise Killed
+
+    disk.before_change = kill
+    with pytest.raises(Killed):
+        file.append([b"sec", b"ond....."])
+    disk.crash("process")
+    assert disk.open("log").read(0, 100) == b"firstsecond"
+
+
 def test_a_power_cut_keeps_what_was_synced_and_may_tear_the_rest() -> None:
     lengths: set[int] = set()
     torn = 0

@@ -241,8 +241,12 @@ class World:
         self.disk.before_change = count
 
     def cut_at(self, what: str, path: str, kept: Literal["process", "power"]) -> None:
-        """Called by the disk before a change: the machine is gone, and the change does not happen."""
+        """Called by the disk before a change: the machine is gone, and the change does not happen. Of a write some part may."""
         self.note(f"cut at {what} {path}")
+        own = random.Random(
+            f"part {self.seed} {path} {self.loop.now_ms}"
+        )  # what came later changes nothing of the rest
+        self.disk.faults.part_before_crash = max(0.0, own.uniform(-1.0, 1.0))
         raise PowerCut(kept)
 
     def check_start(self) -> None:
