@@ -3,8 +3,10 @@
 Here a coordinator of ours is made to believe that partitions are gone, which has the same effect: Complete in the log, no marker.
 """
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,7 @@ from oncelog.spark import finishing
 from oncelog.spark.sink_options import SinkFailed, Unfinished
 from oncelog.spark.sink_plan import Failure
 from oncelog.txn.state import Txn
+from tests.oracle import Oracle
 from tests.spark.engine import Engine, numbered
 
 Gone = Callable[[TopicPartition], bool]
@@ -257,3 +260,32 @@ def test_the_commands_finish_and_never_abort_what_was_committed(
     assert main(["txn", "finish", engine.name, "--yes", "--json", *where]) == 1
     assert '"finished":[]' in capsys.readouterr().out.replace(" ", "")
     assert main(["txn", "finish", "nobody", "--yes", *where]) == 1
+
+
+# Apache Kafka itself
+
+KILLS = 5
+
+
+@pytest.mark.needs_oracle
+@pytest.mark.timeout(600)
+def test_apache_kafka_killed_right_after_end_txn_loses_no_markers_for_long(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether it loses them is a race; with or without, each micro-batch is there once, and the next driver goes on."""
+    small = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3"}
+    with Oracle(small, data_dir=tmp_path / "kafka") as kafka:
+        engine = Engine(kafka.bootstrap, given={"kafka.request.timeout.ms": "5000"})
+        for batch_id in range(KILLS):
+            first = 2 * batch_id
+            engine.micro_batch(
+                batch_id, numbered(first, first + 1), numbered(first + 1, first + 2, partition=1)
+            )
+            kafka.kill()
+            kafka.start()
+            last = engine.open().last
+            assert last is not None
+            assert last.batch_id == batch_id
+            engine.shows(values(first + 2), in_order=False)
+    finished = sum(each.message.startswith("sink.finished") for each in caplog.records)
+    sys.stderr.write(f"\nmarkers were missing after {finished} of {KILLS} kills\n")
