@@ -30,7 +30,7 @@ FROM ?= 1000000
 SECONDS ?= 120
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc spark_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle oracle-spark rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-matrix spark-soak lock clean
+.PHONY: help setup demo serve test check docs messages oracle oracle-spark rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-wheel spark-matrix spark-soak lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +116,9 @@ late-endtxn: setup ## KAFKA-17754 with real clients, 1,000 tries each on oncelog
 
 spark-versions: setup ## the tests with a real Spark once more on the older one that we support, 4.2
 	@$(PY) -m tests.spark.versions $(ARGS)
+
+spark-wheel: setup ## pip installs oncelog[spark] from a built wheel into an empty environment, which then reads and writes
+	@$(PY) -m tests.spark.wheel
 
 spark-matrix: setup ## kill driver, executor, task and broker at every point of the sink, on oncelog and on Apache Kafka (hours when busy)
 	@$(PY) -m tests.spark.kill_matrix --out bench/results/spark_kills.json $(ARGS)

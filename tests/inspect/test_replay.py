@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 import oncelog
+from oncelog.client import state_log
 from oncelog.client.cluster import Cluster
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, replay
@@ -90,7 +91,7 @@ def test_who_asks_again_reads_only_what_is_new(stage: Stage, monkeypatch: pytest
             started.append(how["start"])
             super().__init__(cluster, partition, **how)
 
-    monkeypatch.setattr(replay, "PartitionFetcher", Counting)
+    monkeypatch.setattr(state_log, "PartitionFetcher", Counting)
     pasts = replay.Pasts()
     stage.run("topics", "new", "again-out")
     with stage.producer("again-1") as producer, Cluster(stage.bootstrap) as cluster:

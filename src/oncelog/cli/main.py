@@ -241,6 +241,16 @@ def _txn(parser: argparse.ArgumentParser) -> None:
         "--start-offset", type=_not_negative, metavar="N", help="the first offset of a hanging transaction"
     )
     abort.add_argument("--yes", action="store_true", help="do not ask")
+    finish = _broker_command(
+        verbs.add_parser("finish", help="write the markers that a decided transaction lacks"),
+        "oncelog.cli.txn:finish",
+    )
+    finish.description = (
+        "Only where the transaction log proves what was decided, and with that decision. The owner of the id is fenced if "
+        "its epoch could still be in use. Says what it will write, and asks. Exit code 1 if nothing is missing."
+    )
+    _transactional_id(finish)
+    finish.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _transactional_id(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:

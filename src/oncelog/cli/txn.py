@@ -1,4 +1,4 @@
-"""`oncelog txn ls | show | stuck | trace | replay | abort`: the transactions of any Kafka, by KIP-664 and our own side door."""
+"""`oncelog txn ls | show | stuck | trace | replay | abort | finish`: the transactions of any Kafka, by KIP-664 and our own side door."""
 
 import argparse
 import sys
@@ -12,6 +12,7 @@ from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
 from oncelog.cli.watch import amount, iso, now_ms, watched
+from oncelog.client import unfinished
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.errors import ErrorCode
@@ -327,6 +328,39 @@ def abort(options: argparse.Namespace) -> int:
     return Exit.FINE
 
 
+def finish(options: argparse.Namespace) -> int:
+    """Exit code 1 if nothing was written; the JSON says why."""
+    printer = Printer.of(options)
+    with connect(options) as cluster:
+        try:
+            for each in unfinished.missing(cluster, options.transactional_id):
+                verb = "committed" if each.decision.commit else "aborted"
+                printer.note(f"{each.where}: {verb}, without a marker from offset {each.start_offset} on")
+            if not options.yes and not _confirmed("write these markers?"):
+                raise unfinished.NothingToFinish("nothing was done; --yes finishes without asking")
+            found = unfinished.finish(cluster, options.transactional_id)
+        except unfinished.NothingToFinish as fault:
+            printer.note(f"oncelog: {fault}")
+            if options.json:
+                printer.value({"finished": [], "reason": str(fault)})
+            return Exit.BAD
+    written = [
+        {
+            "partition": str(each.where),
+            "start_offset": each.start_offset,
+            "producer_id": int(each.decision.producer.id),
+            "producer_epoch": int(each.decision.producer.epoch),
+            "marker": "COMMIT" if each.decision.commit else "ABORT",
+        }
+        for each in found
+    ]
+    if options.json:
+        printer.value({"finished": written, "reason": None})
+    else:
+        printer.rows(written, "partition start_offset producer_id producer_epoch marker".split())
+    return Exit.FINE
+
+
 def _plan(cluster: Cluster, options: argparse.Namespace) -> aborting.Plan:
     if options.transactional_id is not None and options.partition is None:
         return aborting.plan_by_id(cluster, options.transactional_id)
@@ -337,10 +371,10 @@ def _plan(cluster: Cluster, options: argparse.Namespace) -> aborting.Plan:
     return aborting.plan_by_offset(cluster, partition_named(options.partition), options.start_offset)
 
 
-def _confirmed() -> bool:
+def _confirmed(question: str = "abort it?") -> bool:
     if not sys.stdin.isatty():
         return False
-    print("abort it? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

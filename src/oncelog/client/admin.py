@@ -10,7 +10,7 @@ from oncelog.client.cluster import Backoff, Cluster, TopicView
 from oncelog.client.faults import RETRIABLE, ClientFault, RefusedByBroker, TimedOut, Unreachable, demand
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode, MalformedMessage
-from oncelog.model import Isolation, TopicPartition
+from oncelog.model import Isolation, Producer, ProducerEpoch, ProducerId, TopicPartition
 from oncelog.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -40,6 +40,11 @@ from oncelog.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
 )
 from oncelog.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from oncelog.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+)
+from oncelog.protocol.messages.describe_producers import TopicRequest as DescribedTopic
 from oncelog.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -70,6 +75,12 @@ from oncelog.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
+)
+from oncelog.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 
 LATEST: Final = -1
@@ -154,6 +165,15 @@ class CommittedOffset:
     offset: int
     leader_epoch: int
     metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """What a producer has open in one partition, as its leader knows it."""
+
+    producer: Producer
+    start_offset: int
+    coordinator_epoch: int  # of the producer's last marker there, -1 without one
 
 
 class Admin:
@@ -343,6 +363,65 @@ class Admin:
             return found
 
         return self._at_leaders(before, ask)
+
+    # Transactions
+
+    def open_transactions(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, tuple[OpenTransaction, ...]]:
+        """What is open in each partition, as its leader knows it. Needs the right to read the topics."""
+
+        def ask(
+            whom: Connection, some: Sequence[TopicPartition]
+        ) -> dict[TopicPartition, tuple[OpenTransaction, ...]]:
+            request = DescribeProducersRequest(
+                topics=[
+                    DescribedTopic(name=topic, partition_indexes=[each.partition for each in mine])
+                    for topic, mine in _by_topic(some)
+                ]
+            )
+            found: dict[TopicPartition, tuple[OpenTransaction, ...]] = {}
+            for topic in whom.send(request, DescribeProducersResponse).topics:
+                for each in topic.partitions:
+                    partition = TopicPartition(topic.name, each.partition_index)
+                    demand(
+                        each.error_code, f"DescribeProducers of {partition}", str(whom), each.error_message
+                    )
+                    found[partition] = tuple(
+                        OpenTransaction(
+                            Producer(ProducerId(one.producer_id), ProducerEpoch(one.producer_epoch)),
+                            one.current_txn_start_offset,
+                            one.coordinator_epoch,
+                        )
+                        for one in each.active_producers
+                        if one.current_txn_start_offset >= 0
+                    )
+            return found
+
+        return self._at_leaders(partitions, ask)
+
+    def write_marker(
+        self, partition: TopicPartition, producer: Producer, *, commit: bool, coordinator_epoch: int
+    ) -> None:
+        """A COMMIT or ABORT marker in one partition, as coordinators write them: WriteTxnMarkers, for administrators."""
+
+        def ask(whom: Connection, _: Sequence[TopicPartition]) -> dict[TopicPartition, None]:
+            topic = WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])
+            marker = WritableTxnMarker(
+                producer_id=producer.id,
+                producer_epoch=producer.epoch,
+                transaction_result=commit,
+                topics=[topic],
+                coordinator_epoch=coordinator_epoch,
+            )
+            answer = whom.send(WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse)
+            for result in answer.markers:
+                for written in result.topics:
+                    for each in written.partitions:
+                        demand(each.error_code, f"WriteTxnMarkers for {partition}", str(whom))
+            return {partition: None}
+
+        self._at_leaders([partition], ask)
 
     def _at_leaders(
         self,

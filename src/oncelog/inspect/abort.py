@@ -10,6 +10,8 @@ from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
 from oncelog.inspect import ask
 from oncelog.inspect.ask import ActiveProducer, Described
+from oncelog.inspect.commands import about
+from oncelog.inspect.decided import decided
 from oncelog.inspect.views import ONGOING
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -126,6 +128,12 @@ def plan_by_offset(
     identity = Shown(int(found.producer.id), int(found.producer.epoch), found.start_offset)
     if expected is not None and identity != expected:
         raise _changed(str(partition), expected, identity)
+    decision = decided(cluster, [(partition, found.producer)]).get((partition, found.producer))
+    if decision is not None and decision.commit:
+        raise NothingToAbort(
+            f"{partition}: the transaction from {start_offset} was committed, and its marker was never written: readers of other "
+            f"partitions may have seen it. Finish it: {about('finish', decision.transactional_id)}"
+        )
     return Plan(
         None,
         int(found.producer.id),

@@ -11,19 +11,12 @@ from typing import Final
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
-from oncelog.client.fetcher import PartitionFetcher
+from oncelog.client.state_log import state_partition, state_records
 from oncelog.inspect import ask, strip
 from oncelog.inspect.ask import Bumped
 from oncelog.inspect.events import Event, Touched
 from oncelog.inspect.strip import Stretch
-from oncelog.model import (
-    CONSUMER_OFFSETS,
-    TRANSACTION_STATE,
-    Isolation,
-    TopicPartition,
-    coordinator_partition,
-)
-from oncelog.record.batch import Record, batches, records_of
+from oncelog.model import CONSUMER_OFFSETS, TopicPartition
 from oncelog.record.txn_state import (
     BumpValue,
     TransactionKey,
@@ -109,7 +102,7 @@ class Pasts:
         self._read.clear()
 
     def of(self, cluster: Cluster, transactional_id: str) -> Past:
-        where = _place(cluster, transactional_id)
+        where = state_partition(cluster, transactional_id)
         ends = ask.ends_of(cluster, [where])[where]
         known = self._read.pop(transactional_id, None)
         if known is None or known.log_start != ends.log_start or known.until > ends.high_watermark:
@@ -117,7 +110,7 @@ class Pasts:
         states, bumps = list(known.past.states), list(known.past.bumps)
         key = TransactionKey(transactional_id)
         state, bump = encode_key(key), encode_bump_key(key)
-        for record in _records(cluster, where, known.until, ends.high_watermark, (state, bump)):
+        for record in state_records(cluster, where, known.until, ends.high_watermark, (state, bump)):
             if record.key == state:
                 states.append(state_record(record.offset, record.timestamp, record.value))
             elif record.value is not None and (why := decode_bump(bytes(record.value))) is not None:
@@ -178,32 +171,6 @@ def cause_of(why: BumpValue) -> Bumped:
         address=None if why.client_host is None else f"{why.client_host}:{why.client_port}",
         producer_id=why.producer_id,
     )
-
-
-def _place(cluster: Cluster, transactional_id: str) -> TopicPartition:
-    """The partition of the state log that has the id."""
-    count = len(cluster.topic(TRANSACTION_STATE).partitions)
-    return TopicPartition(TRANSACTION_STATE, coordinator_partition(transactional_id, count))
-
-
-def _records(
-    cluster: Cluster, where: TopicPartition, start: int, stop: int, keys: Sequence[bytes]
-) -> Iterator[Record]:
-    """The records of [start, stop) with one of these keys."""
-    if start >= stop:
-        return
-    with PartitionFetcher(
-        cluster, where, start=start, stop=stop, isolation=Isolation.READ_UNCOMMITTED
-    ) as fetcher:
-        for fetched in fetcher:
-            for at, header in batches(fetched.data):
-                batch = fetched.data[at : at + header.size]
-                data = bytes(batch)
-                if header.is_control or not any(each in data for each in keys):
-                    continue  # no broker compresses this topic, so the keys can be looked for in the bytes
-                for record in records_of(batch, header):
-                    if record.key is not None and bytes(record.key) in keys and record.offset >= start:
-                        yield record
 
 
 def state_record(offset: int, timestamp: int, value: bytes | memoryview | None) -> StateRecord:

@@ -11,6 +11,7 @@ from oncelog.client.faults import RefusedByBroker
 from oncelog.inspect import ask, strip, trace
 from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor
 from oncelog.inspect.commands import about, command
+from oncelog.inspect.decided import decided_or_unknown
 from oncelog.inspect.lag import COUNTED_OFFSETS
 from oncelog.inspect.strip import Stretch
 from oncelog.model import CONSUMER_OFFSETS, TopicPartition, coordinator_partition
@@ -298,12 +299,20 @@ def pins(
     names = sorted(each.transactional_id for each in owners.values())[:TRACED_OWNERS]
     last = {name: last_request(cluster, door, name, now_ms) for name in names}
     software = door.software()
+    hanging = [
+        (where, found[0].producer)
+        for where, found in opened.items()
+        if where in held and found and _owner_of(where, found, owners) is None
+    ]
+    decided = decided_or_unknown(cluster, hanging if counted_offsets else [])
+    committed = {where: each.transactional_id for (where, _), each in decided.items() if each.commit}
     found = [
         _pin(
             where,
             ends[where],
             opened.get(where, []),
             owners,
+            committed,
             waiting.get(where, ()),
             causes,
             software,
@@ -355,11 +364,20 @@ def _owners(cluster: Cluster, producer_ids: set[int]) -> dict[int, Described]:
     }
 
 
+def _owner_of(
+    where: TopicPartition, opened: Sequence[ActiveProducer], owners: Mapping[int, Described]
+) -> Described | None:
+    """Who will end what is open there first; None: its coordinator will never write a marker here (KIP-664's hanging transaction)."""
+    owner = owners.get(int(opened[0].producer.id)) if opened else None
+    return owner if owner is not None and where in owner.partitions else None
+
+
 def _pin(
     where: TopicPartition,
     ends: Ends,
     opened: Sequence[ActiveProducer],
     owners: Mapping[int, Described],
+    committed: Mapping[TopicPartition, str],
     groups: Sequence[str],
     causes: Mapping[str, Cause] | None,
     software: Mapping[tuple[str | None, str], str],
@@ -368,14 +386,14 @@ def _pin(
     now_ms: int,
 ) -> Pin:
     first = opened[0] if opened else None
-    owner = None if first is None else owners.get(int(first.producer.id))
-    if owner is not None and where not in owner.partitions:
-        owner = None  # its coordinator will never write a marker here (KIP-664's hanging transaction)
+    owner = _owner_of(where, opened, owners)
     if first is None:
         kind, frees = "ending", "nothing to do: its markers are on their way"
     elif owner is None:
         kind = "hanging"
         frees = command("txn", "abort", "--partition", where, "--start-offset", first.start_offset)
+        if where in committed:  # an abort would take back what was committed
+            frees = about("finish", committed[where])
     elif owner.state == ONGOING:
         kind, frees = "long", about("abort", owner.transactional_id)
     else:

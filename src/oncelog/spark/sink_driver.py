@@ -22,9 +22,10 @@ from oncelog.protocol.messages.describe_transactions import (
 from oncelog.record.batch import NewRecord, build_batch
 from oncelog.spark import fault_points
 from oncelog.spark.fencing import explain
+from oncelog.spark.finishing import finish
 from oncelog.spark.offset_log import UnreadableCheckpoint, digest_of, kafka_offsets, read_sources
 from oncelog.spark.progress import existing_topic, marker_home, peek_marker, read_last_marker
-from oncelog.spark.sink_options import CommitOffsets, SinkOptions, SinkRefused
+from oncelog.spark.sink_options import CommitOffsets, SinkOptions, SinkRefused, Unfinished
 from oncelog.spark.sink_plan import (
     Job,
     Marker,
@@ -105,9 +106,19 @@ class SinkDriver:
                     f"broker's transaction.max.timeout.ms ({fault})"
                 ) from None
             raise
-        last = read_last_marker(self._cluster, self.options)
+        last = self._last_marker()
         log.info("sink.opened transactional_id=%s producer=%s last=%s", self._id_name, producer, last)
         return Opened(producer, self._id.protocol, last)
+
+    def _last_marker(self) -> Marker | None:
+        """InitProducerId has answered, so its coordinator takes all that was decided for done: what is pending still stays so."""
+        try:
+            return read_last_marker(self._cluster, self.options)
+        except RefusedByBroker as fault:
+            if fault.error != ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                raise
+            finish(self._cluster, self.options, str(fault))
+            return read_last_marker(self._cluster, self.options)
 
     @property
     def _id_name(self) -> str:
@@ -131,7 +142,14 @@ class SinkDriver:
         except BaseException as fault:
             if not (isinstance(fault, ClientFault) and fault.in_doubt):
                 self.abort(reports)
+            if isinstance(fault, Unfinished):
+                self._finish(fault)
             raise
+
+    def _finish(self, fault: Unfinished) -> None:
+        """After our transaction was aborted, which has nothing in those partitions: the repetition finds them as they should be."""
+        self._id.init()
+        finish(self._cluster, self.options, str(fault))
 
     def _commit(self, job: Job, opened: Opened, written: Mapping[TopicPartition, int]) -> Opened | None:
         sources = self._sources(job)

@@ -24,6 +24,10 @@ class SinkFailed(OncelogError):
     """A micro-batch was aborted for a reason that may pass: it may be tried again."""
 
 
+class Unfinished(SinkFailed):
+    """A partition still holds an earlier transaction of this id: decided, and its marker was never written."""
+
+
 class CommitOffsets(Enum):
     """Whether the source's end offsets join the transaction."""
 

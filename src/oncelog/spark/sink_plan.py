@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from oncelog.client.admin import CommittedOffset
 from oncelog.client.transactional import TransactionProtocol
 from oncelog.model import Producer, TopicPartition
-from oncelog.spark.sink_options import SinkFailed, SinkOptions, SinkRefused, TakenOver
+from oncelog.spark.sink_options import SinkFailed, SinkOptions, SinkRefused, TakenOver, Unfinished
 
 HELPER: Final = "oncelog.spark.to_topic(df, ...)"
 MARKER_FORMAT: Final = 1
@@ -167,6 +167,8 @@ class Failure(Enum):
     TAKEN_OVER = "taken over"
     FAILED = "failed"
     """Whatever may pass: nobody answered, a first attempt was lost."""
+    UNFINISHED = "unfinished"
+    """A partition holds an earlier transaction of this id that was decided, and has no marker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +211,7 @@ _FAULTS: Final = {
     Failure.REFUSED: SinkRefused,
     Failure.TAKEN_OVER: TakenOver,
     Failure.FAILED: SinkFailed,
+    Failure.UNFINISHED: Unfinished,
 }
 
 

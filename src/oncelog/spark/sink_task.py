@@ -18,11 +18,12 @@ from oncelog.spark import fault_points
 from oncelog.spark.arrow import RecordBatch, pa, pc
 from oncelog.spark.encode import BadRows, Encoder, split_by_partition
 from oncelog.spark.fencing import explain
+from oncelog.spark.finishing import unfinished_in
 from oncelog.spark.hashing import partition_of
 from oncelog.spark.limits import batch_limits, forget_limits
 from oncelog.spark.progress import existing_topic
 from oncelog.spark.sink_driver import connect
-from oncelog.spark.sink_options import SinkFailed, SinkOptions, SinkRefused, TakenOver
+from oncelog.spark.sink_options import SinkFailed, SinkOptions, SinkRefused, TakenOver, Unfinished
 from oncelog.spark.sink_plan import (
     Failure,
     Opened,
@@ -97,7 +98,7 @@ def _kind_of(fault: Exception, cluster: Cluster, options: SinkOptions) -> tuple[
         )
     if isinstance(fault, SinkRefused) or (isinstance(fault, RefusedByBroker) and fault.error in BAD_INPUT):
         return Failure.REFUSED, str(fault)
-    return Failure.FAILED, str(fault)
+    return (Failure.UNFINISHED if isinstance(fault, Unfinished) else Failure.FAILED), str(fault)
 
 
 class _Part:
@@ -159,11 +160,18 @@ class _Part:
         """Partitions that this task writes for the first time."""
         if not partitions:
             return
+        found = Admin(self._cluster).offsets_at(dict.fromkeys(partitions, LATEST))
+        ends = {where: each.offset for where, each in found.items()}
+        held = unfinished_in(self._cluster, self._opened.producer, ends)
+        if held:
+            raise Unfinished(
+                f"{', '.join(map(str, sorted(held)))}: an earlier transaction of transactional id "
+                f"{self._options.transactional_id!r} is decided and has no marker there"
+            )
         self._id.add_partitions(self._opened.producer, partitions)
-        ends = Admin(self._cluster).offsets_at(dict.fromkeys(partitions, LATEST))
         self._ask_limits({each.topic for each in partitions})
         for where in partitions:
-            self._ends[where] = ends[where].offset
+            self._ends[where] = ends[where]
             self._written[where] = 0
             self._encoders[where] = Encoder(
                 self._opened.producer,
