@@ -35,7 +35,13 @@ STAGES = (
 )
 """What is tried, one after the other: seeds from A to B, or every n-th crash point, also inside recoveries. All of it is part of
 `make test`."""
-BEYOND = ("src/oncelog/spark/", "src/oncelog/postgres/", "src/oncelog/inspect/", "src/oncelog/cli/")
+BEYOND = (
+    "src/oncelog/spark/",
+    "src/oncelog/postgres/",
+    "src/oncelog/inspect/",
+    "src/oncelog/cli/",
+    "src/oncelog/client/",
+)
 """What the simulator does not run: clients of a broker, and who looks at it."""
 OUT_OF_REACH = {
     "checkpoint_brings_deleted_records_back": "nobody in the story deletes records of __transaction_state",
