@@ -584,7 +584,7 @@ def judge(
     with (folder / "last.jsonl").open("w", encoding="utf-8") as file:
         recorder = Recorder(file, time.monotonic)
         for isolation in ("committed", "uncommitted"):
-            for topic in (TOPIC, COPIES):
+            for topic in (TOPIC, COPIES) if report.copiers else (TOPIC,):
                 report.records_at_the_end += read_to_the_end(broker.bootstrap, topic, isolation, recorder)
         with Cluster(broker.bootstrap) as cluster:
             for group in GROUPS.values() if report.copiers else ():
