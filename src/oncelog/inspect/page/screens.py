@@ -54,6 +54,11 @@ STRIP_WIDTH: Final = 1080
 LINE_WIDTH: Final = 120
 LINE_HEIGHT: Final = 26
 RATIO: Final = re.compile(r"(\d+(?:\.\d+)?)x")
+# Files that `oncelog bench eos --out` makes.
+HEADINGS: Final[Mapping[str, str]] = {
+    "eos": "Kept in the page cache, synced later",
+    "eos-power": "With a sync before every answer",
+}
 # What the boxes of the lanes are, by their classes.
 LEGEND: Final = (
     ("rpc", "request"),
@@ -1001,7 +1006,7 @@ def _kept(file: Path) -> Safe | None:
     }
     circumstances = [f"{name.replace('_', ' ')}: {value}" for name, value in told.items()]
     return join(
-        el("h2", file.stem),
+        el("h2", HEADINGS.get(file.stem, file.stem)),
         _rows_table(cast(list[Mapping[str, str]], rows)),
         el("p", "; ".join(circumstances), class_="empty") if circumstances else None,
     )
