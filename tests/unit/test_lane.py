@@ -4,6 +4,7 @@ Two brokers get the same requests, one with the lane and one without; what they 
 
 import asyncio
 import itertools
+import os
 import random
 import shutil
 import struct
@@ -513,6 +514,46 @@ def test_nothing_is_written_to_a_disk_that_has_failed(
             assert await side.ask([_one(client)]) == []
             assert side.server.fault is side.server.disk.fault
         assert [side.files() for side in sides] == before
+        await _stop(sides)
+
+    asyncio.run(run())
+
+
+def test_a_write_that_the_kernel_refuses_is_not_tried_again(
+    folders: tuple[Path, Path], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second try that went well would hide that the disk refused the first (rule 6 of engine/disk.py)."""
+    del module
+    monkeypatch.setattr(main, "SystemChance", Counted)
+
+    async def run() -> None:
+        sides = await _pair(folders, {})
+        client = Client(random.Random(1), 0, transactional=True)
+        client.version = 12
+        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
+            pass
+        await _transaction(sides, client)
+        logs = [each.segments[-1].log for each in sides[0].partitions() if each.loaded and each.segments]
+        refuses = os.open("/dev/null", os.O_RDONLY)
+        kept: list[tuple[int, int]] = []
+        for log in logs:
+            assert isinstance(log, RealFile)
+            if log._descriptor >= 0:  # pyright: ignore[reportPrivateUsage]
+                kept.append((os.dup(log.descriptor()), log.descriptor()))
+                os.dup2(refuses, log.descriptor())
+
+        def append(self: RealFile, pieces: Any) -> None:
+            raise AssertionError(f"{self.path} was written again: {pieces}")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(RealFile, "append", append)
+            assert await sides[0].ask([_one(client)]) == []
+        assert "Bad file descriptor" in str(sides[0].server.disk.fault)
+        assert sides[0].server.fault is sides[0].server.disk.fault
+        for good, refusing in kept:
+            os.dup2(good, refusing)
+            os.close(good)
+        os.close(refuses)
         await _stop(sides)
 
     asyncio.run(run())

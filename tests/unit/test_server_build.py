@@ -1,7 +1,11 @@
 """The express lane is compiled when it is first wanted; where it cannot be, Python serves."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -80,6 +84,65 @@ def test_a_cache_that_cannot_be_written_is_no_end(tmp_path: Path, monkeypatch: p
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert served_by_the_lane({"hot.path": "native"}) is None
+
+
+@pytest.mark.parametrize("whose", ["folder", "file"])
+def test_what_others_may_write_is_not_loaded(
+    whose: str, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _wants_compiler()
+    assert load("lane").Lane
+    (built,) = cache.iterdir()
+    open_to_all = cache if whose == "folder" else built
+    open_to_all.chmod(0o777)
+    assert served_by_the_lane({"hot.path": "native"}) is None
+    assert f"{open_to_all}: wanted what this user owns and nobody else may write, found" in caplog.text
+    assert "and mode 777" in caplog.text
+
+
+def test_nothing_is_compiled_into_a_folder_that_others_may_write(cache: Path) -> None:
+    _wants_compiler()
+    cache.mkdir()
+    cache.chmod(0o1777)
+    with pytest.raises(CannotBuild, match="mode 1777"):
+        load("lane")
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root gives no file away")
+def test_a_file_of_somebody_else_is_not_loaded(cache: Path) -> None:
+    _wants_compiler()
+    assert load("lane").Lane
+    (built,) = cache.iterdir()
+    os.chown(built, 65534, 65534)
+    with pytest.raises(CannotBuild, match="found owner 65534 and mode 700"):
+        load("lane")
+
+
+def test_a_cache_is_an_absolute_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    with pytest.raises(CannotBuild, match="wanted an absolute path as XDG_CACHE_HOME, found cache"):
+        load("lane")
+
+
+def test_what_is_left_of_a_file_is_made_anew(cache: Path) -> None:
+    """As a crash of the machine may leave it: the name without the bytes."""
+    _wants_compiler()
+    by_another = "from oncelog.server.build import load; load('lane')"
+    subprocess.run([sys.executable, "-c", by_another], check=True)
+    (built,) = cache.iterdir()
+    built.write_bytes(b"")
+    assert load("lane").Lane
+    assert built.stat().st_size > 0
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_module_of_the_same_name_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    _wants_compiler()
+    mine = ModuleType("lane")
+    monkeypatch.setitem(sys.modules, "lane", mine)
+    assert load("lane").Lane
+    assert sys.modules["lane"] is mine
 
 
 def test_who_has_no_home_is_served_by_python(

@@ -271,7 +271,7 @@ class Connection:
         if key in self._traced:  # as Ring.begin, without the call
             name = asked.transactional_id if key != ADD_PARTITIONS else added_to(asked)
             if name:
-                entry = [name, request.began_ns, took_ns, self._peer, frame, size, None, request.parts]
+                entry = [name, request.began_ns, took_ns, self._peer, frame, size, None, request.parts, 0, 0]
                 if size > SMALL_BYTES:
                     shorten(entry, key, asked, frame, size)
                 fresh = self._fresh

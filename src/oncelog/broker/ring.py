@@ -32,7 +32,7 @@ UNDER_WAY: Final = -1
 Cut = list[tuple[str, bytes, int, bytes | None]]
 # One request, a list because no other object is made as quickly: its transactional id, when it began and how long it took by
 # the clock that measures, host and port of its client, its bytes or their beginning, how many they were, a Cut of them, the
-# parts of the answer; and behind them, once it is sorted, a number, and the time since 1970 less that of the clock that measures.
+# parts of the answer; and, zero until it is sorted, a number, and the time since 1970 less that of the clock that measures.
 # TOOK is UNDER_WAY until it is answered; then, and if its connection broke, ANSWER is empty.
 Entry = list[Any]
 NAME: Final = 0
@@ -80,7 +80,7 @@ class Ring:
         if not name:
             return None
         size = len(frame)
-        entry: Entry = [name, began_ns, UNDER_WAY, peer, frame, size, None, ()]
+        entry: Entry = [name, began_ns, UNDER_WAY, peer, frame, size, None, (), 0, 0]
         if size > SMALL_BYTES:
             shorten(entry, api_key, request, frame, size)
         self.fresh.append(entry)
@@ -101,7 +101,8 @@ class Ring:
                 rings[name] = deque(maxlen=self._requests)
         apart_us = self._clock.wall_ms() * 1000 - self._clock.monotonic_ns() // 1000
         for number, entry in enumerate(fresh, self._number + 1):
-            entry += number, apart_us
+            entry[NUMBER] = number
+            entry[APART_US] = apart_us
             rings[entry[NAME]].append(entry)
         self._number += len(fresh)
         self._bytes += ENTRY_BYTES * len(fresh) + sum(map(len, map(_FRAME_OF, fresh)))

@@ -13,6 +13,7 @@ import resource
 import shutil
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NoReturn, cast
 
 from oncelog.errors import StorageFault
@@ -98,8 +99,7 @@ class RealFile:
             try:
                 done = os.pwritev(self._descriptor, pieces, at)
             except OSError as error:
-                self._cut_back(self._descriptor)
-                disk.fail("write", self.path, error)
+                self._refused(error)
             if done == wanted:
                 self._size = at + wanted
                 return
@@ -127,16 +127,18 @@ class RealFile:
                 if done == before:
                     raise OSError(errno.EIO, "the file takes no more bytes")
         except OSError as error:
-            self._cut_back(descriptor)
-            self._disk.fail("write", self.path, error)
+            self._refused(error)
         return wanted
 
-    def _cut_back(self, descriptor: int) -> None:
-        # If this fails too, the torn end is found by its CRC at the next start: nothing was acknowledged from it.
-        try:
-            os.ftruncate(descriptor, self._size)
-        except OSError:
-            return
+    def refused(self, number: int) -> NoReturn:
+        """For who writes past `append` (server/lane.c) and was told this errno."""
+        self._refused(OSError(number, os.strerror(number)))
+
+    def _refused(self, error: OSError) -> NoReturn:
+        # If the cut fails too, the torn end is found by its CRC at the next start: nothing was acknowledged from it.
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, self._size)
+        self._disk.fail("write", self.path, error)
 
     def read(self, at: int, size: int) -> bytes:
         try:

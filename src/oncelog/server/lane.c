@@ -18,11 +18,20 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
+#if defined(__aarch64__)
+#include <arm_acle.h>
+#include <sys/auxv.h>
+#endif
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "wanted a little-endian machine: numbers of the protocol are swapped always"
+#endif
 
 #define HEADER_BYTES 61
 #define OVERHEAD_BYTES 12                 /* of a batch before what its length counts */
@@ -53,7 +62,7 @@
   X(left) X(loaded) X(log_end_offset) X(log_start_offset) X(markers) X(max_message_bytes) X(max_ns) X(max_timestamp)      \
   X(max_timestamp_offset) X(message_timestamp_after_max_ms) X(message_timestamp_before_max_ms) X(monotonic_ns)            \
   X(offsets) X(ongoing) X(partition) X(partitions) X(pending) X(positions) X(producers) X(records) X(ring) X(rpcs)        \
-  X(segment_bytes) X(sort) X(states) X(stopped) X(sum_ns) X(time_offsets) X(times) X(took) X(topic)                       \
+  X(refused) X(segment_bytes) X(sort) X(states) X(stopped) X(sum_ns) X(time_offsets) X(times) X(took) X(topic)                       \
   X(transaction_first_offset) X(transaction_partition_verification_enable) X(transactions) X(transaction_version) X(txn)  \
   X(unstable) X(verifications) X(wall_ms)
 
@@ -140,10 +149,24 @@ __attribute__((target("sse4.2"))) static uint32_t crc_hard(const uint8_t *p, siz
   while (n--) d = __builtin_ia32_crc32qi(d, *p++);
   return d ^ 0xFFFFFFFFu;
 }
+#elif defined(__aarch64__)
+#define HAS_CRC32 (1 << 7)                /* HWCAP_CRC32 */
+__attribute__((target("+crc"))) static uint32_t crc_hard(const uint8_t *p, size_t n) {
+  uint32_t c = 0xFFFFFFFFu;
+  for (; n >= 8; n -= 8, p += 8) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    c = __crc32cd(c, word);
+  }
+  while (n--) c = __crc32cb(c, *p++);
+  return c ^ 0xFFFFFFFFu;
+}
 #endif
 static uint32_t crc32c(const uint8_t *p, size_t n) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("sse4.2")) return crc_hard(p, n);
+#elif defined(__aarch64__)
+  if (getauxval(AT_HWCAP) & HAS_CRC32) return crc_hard(p, n);
 #endif
   return crc_soft(p, n);
 }
@@ -406,6 +429,25 @@ static int fits(Place *p, int64_t size, int64_t largest, int64_t last_offset, in
          last_offset <= p->easy_offset;
 }
 
+static ssize_t write_at(int descriptor, struct iovec *pieces, int count, int64_t at, int *error) {
+  ssize_t done;
+  do done = pwritev(descriptor, pieces, count, at);
+  while (done < 0 && errno == EINTR);
+  *error = errno;
+  return done;
+}
+/* The store is told of a fault, which goes on. */
+static int tell_store(Lane *l, Place *p) {
+  if (!PyErr_ExceptionMatches(l->storage_fault)) return -1;
+  PyObject *type, *fault, *trace;
+  PyErr_Fetch(&type, &fault, &trace);
+  PyErr_NormalizeException(&type, &fault, &trace);
+  PyObject *told = PyObject_CallMethodOneArg(p->store, S_fail, fault);
+  Py_XDECREF(told);
+  PyErr_Restore(type, fault, trace);
+  return -1;
+}
+
 /* The bytes into the file: as RealFile.append where nothing is unusual, else by that itself. */
 static int write_pieces(Lane *l, Arena *a, Place *p, struct iovec *pieces, int count, int64_t size) {
   if (Py_TYPE(p->log) == l->file_type) {
@@ -417,17 +459,25 @@ static int write_pieces(Lane *l, Arena *a, Place *p, struct iovec *pieces, int c
     if (healthy && at >= 0 && descriptor >= 0) {
       ASSIGN(p->log, _used, Py_True);
       ssize_t done;
+      int error;
       if (size > WITHOUT_LOCK_BYTES) {
         Py_BEGIN_ALLOW_THREADS
-        done = pwritev((int)descriptor, pieces, count, at);
+        done = write_at((int)descriptor, pieces, count, at, &error);
         Py_END_ALLOW_THREADS
       } else {
-        done = pwritev((int)descriptor, pieces, count, at);
+        done = write_at((int)descriptor, pieces, count, at, &error);
       }
       if (done == size) {
         SET(p->log, _size, at + size);
         return 1;
-      }                                   /* else written again from the start: it knows what to do with an error or a short write */
+      }                                   /* a short write is begun again: `append` goes on behind what the disk takes */
+      if (done < 0) {                     /* a refused one is never tried again */
+        PyObject *number = hold(a, PyLong_FromLong(error));
+        MUST(number != NULL);
+        PyObject *none = PyObject_CallMethodOneArg(p->log, S_refused, number);
+        Py_XDECREF(none);
+        return tell_store(l, p);
+      }
     }
   }
   PyObject *given = hold(a, PyTuple_New(count));
@@ -438,16 +488,7 @@ static int write_pieces(Lane *l, Arena *a, Place *p, struct iovec *pieces, int c
     PyTuple_SET_ITEM(given, n, piece);
   }
   PyObject *none = PyObject_CallMethodOneArg(p->log, S_append, given);
-  if (none == NULL) {
-    if (!PyErr_ExceptionMatches(l->storage_fault)) return -1;
-    PyObject *type, *fault, *trace;       /* the store is told, and the fault goes on */
-    PyErr_Fetch(&type, &fault, &trace);
-    PyErr_NormalizeException(&type, &fault, &trace);
-    PyObject *told = PyObject_CallMethodOneArg(p->store, S_fail, fault);
-    Py_XDECREF(told);
-    PyErr_Restore(type, fault, trace);
-    return -1;
-  }
+  if (none == NULL) return tell_store(l, p);
   Py_DECREF(none);
   return 1;
 }
@@ -1049,7 +1090,7 @@ static int open_ending(Lane *l, Arena *a, const Id *id, PyObject *producer_id, P
   PyObject *topic = look_up(l->topics, name);
   if (topic == NULL) return PyErr_Occurred() ? -1 : 0;
   GET(partitions, topic, partitions);
-  PLAIN(PyList_CheckExact(partitions) && index < PyList_GET_SIZE(partitions));
+  PLAIN(PyList_CheckExact(partitions) && index >= 0 && index < PyList_GET_SIZE(partitions));
   PyObject *partition = hold(a, Py_NewRef(PyList_GET_ITEM(partitions, index)));
   MUST(partition != NULL);
   DO(open_place(l, a, partition, &e->place));
@@ -1240,7 +1281,7 @@ static int note(Lane *l, Arena *a, Request *q, int key, PyObject *answer) {
   DO(add_time(a, rpc, took_ns));
   if (q->name == NULL || l->ring == Py_None) return 1;
   PyObject *frame = hold(a, q->kept_bytes < 0 ? Py_NewRef(q->frame) : PyBytes_FromStringAndSize((const char *)q->data, (Py_ssize_t)q->kept_bytes));
-  PyObject *parts = hold(a, PyList_New(1)), *entry = hold(a, PyList_New(8));
+  PyObject *parts = hold(a, PyList_New(1)), *entry = hold(a, PyList_New(10));
   MUST(frame != NULL && parts != NULL && entry != NULL);
   PyList_SET_ITEM(parts, 0, Py_NewRef(answer));
   PyObject *numbers[] = {PyLong_FromLongLong(q->began_ns), PyLong_FromLongLong(took_ns), PyLong_FromSsize_t(q->size)};
@@ -1252,6 +1293,7 @@ static int note(Lane *l, Arena *a, Request *q, int key, PyObject *answer) {
   PyList_SET_ITEM(entry, 5, numbers[2]);
   PyList_SET_ITEM(entry, 6, Py_NewRef(Py_None));
   PyList_SET_ITEM(entry, 7, Py_NewRef(parts));
+  for (int n = 8; n < 10; n++) PyList_SET_ITEM(entry, n, PyLong_FromLong(0)); /* one of the small ones: there is always one */
   MUST(numbers[0] && numbers[1] && numbers[2]);
   GET(fresh, l->ring, fresh);
   MUST(PyList_Append(fresh, entry) == 0);
