@@ -284,19 +284,14 @@ def compare(
     measured = {"when": datetime.now(UTC).isoformat(timespec="minutes"), "commit": commit()}
     for number in range(-1, rounds):
         for side in (OURS, BUILT_IN) if number % 2 == 0 else (BUILT_IN, OURS):
-            for tries in range(1, TRIES + 1):
-                each = {
-                    **one(spark, target, topic, load, kind, side),
-                    "round": number,
-                    "tries": tries,
-                    **measured,
-                }
-                if number < 0 or plausible(each):
-                    break
-            else:
-                raise RuntimeError(
-                    f"{kind}, {target.name}, {load.name}, {side}: CPU of the processes is not known: {each}"
-                )
+            tries = 1
+            each = one(spark, target, topic, load, kind, side)
+            while number >= 0 and not plausible(each):
+                if tries == TRIES:
+                    raise RuntimeError(f"{kind}, {target.name}, {load.name}: wrong CPU {tries} times: {each}")
+                tries += 1
+                each = one(spark, target, topic, load, kind, side)
+            each |= {"round": number, "tries": tries, **measured}
             print(
                 f"{kind:6} {target.name:13} {load.name:11} {side:8} {each['records_per_second']:12,.0f} records/s"
                 f" {all_cpu(each):6.1f} CPU s",

@@ -759,7 +759,9 @@ def wait_for_leaders(bootstrap: str, topic: str, partitions: int) -> None:
 
 def _restart(found: Result, one: Restarted, turn: int, log_bytes: int, progress: "Progress") -> None:
     side, size = one.side, f", {log_bytes / (1 << 30):.3g} GiB of log"
-    after = [("halt", (STARTED + size,), (0.2, 0.05))] if one.stops else []
+    after: list[tuple[str, tuple[str, ...], tuple[float | None, float | None]]] = []
+    if one.stops:
+        after.append(("halt", (STARTED + size,), (0.2, 0.05)))
     after.append(("kill", tuple(RECOVERED + size + each for each in one.recovers), (None, None)))
     said: list[str] = []
     for end, rows, wanted in after:
