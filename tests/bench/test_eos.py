@@ -634,6 +634,26 @@ def test_a_start_with_a_log_is_measured_after_a_stop_and_after_a_kill() -> None:
     assert found.troubles == []
 
 
+def test_a_measurement_does_not_make_the_next_one_dirty(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=tmp_path, check=True)
+
+    assert eos.commit(tmp_path) is None
+    files = [tmp_path / each for each in ("bench/results/eos.json", "src/code.py")]
+    for each in files:
+        each.parent.mkdir(parents=True)
+        each.write_text("1")
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "x")
+    clean = eos.commit(tmp_path)
+    assert clean is not None
+    files[0].write_text("2")
+    assert eos.commit(tmp_path) == clean
+    files[1].write_text("2")
+    assert eos.commit(tmp_path) == f"{clean}-dirty"
+
+
 @pytest.mark.parametrize(("is_root", "wanted"), [(True, "True"), (False, "False")])
 def test_the_console_script_finds_what_a_checkout_has(is_root: bool, wanted: str, tmp_path: Path) -> None:
     """Other than `python -m oncelog.cli.main`, it has no working directory on its path (-P)."""

@@ -91,6 +91,12 @@ TRIES: Final = 2
 NOT_LED: Final = ("answered 3", "answered 6")  # UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER
 STARTED: Final = "start to the first committed transaction"
 RECOVERED: Final = "recovery after kill -9 to the first committed transaction"
+WRITTEN: Final = (
+    "bench/results",
+    "docs",
+    "README.md",
+    "src/oncelog/inspect/page/measured",
+)  # by measurements
 FEW: Final = {"transaction.state.log.num.partitions": "50", "offsets.topic.num.partitions": "50"}
 
 
@@ -867,14 +873,21 @@ def _file_system(folder: Path) -> str:
     return max(over, key=lambda each: len(each[0]), default=("", "unknown"))[1]
 
 
-def commit() -> str | None:
-    """Of a checkout, with "-dirty" if its files are others; None elsewhere."""
-    git, root = shutil.which("git"), Path(__file__).parents[3]
+def commit(root: Path = Path(__file__).parents[3]) -> str | None:
+    """Of a checkout, with "-dirty" if what is measured is not what was committed; None elsewhere. What measurements write does not count: the
+    first of several would make all others dirty."""
+    git = shutil.which("git")
     if git is None or not (root / ".git").exists():
         return None
-    words = [git, "-C", str(root), "describe", "--always", "--dirty", "--exclude", "*"]
-    said = subprocess.run(words, capture_output=True, text=True, check=False)
-    return said.stdout.strip() if said.returncode == 0 else None
+    said = subprocess.run(
+        [git, "-C", str(root), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    if said.returncode != 0:
+        return None
+    words = [git, "-C", str(root), "diff", "--quiet", "HEAD", "--", "."]
+    words += [f":(exclude){each}" for each in WRITTEN]
+    changed = subprocess.run(words, check=False).returncode
+    return said.stdout.strip() + ("-dirty" if changed else "")
 
 
 def clients() -> dict[str, str]:
