@@ -87,10 +87,10 @@ conformance-franz-go: setup ## franz-go's own tests against oncelog; the passes 
 conformance-kafka-python: setup ## kafka-python's own tests against oncelog
 	@$(PY) -m tests.conformance.suites.kafka_python $(ARGS)
 
-bench: setup ## measure beside a real Apache Kafka on this machine (about 45 minutes, nothing else running); results in bench/results and docs/benchmarks.md
+bench: setup ## measure beside a real Apache Kafka on this machine (about 50 minutes, nothing else running); results in bench/results and docs/benchmarks.md
 	@$(PY) -m oncelog.cli.main bench eos --against kafka --seconds 1 --out bench/results $(ARGS)
 	@$(PY) -m oncelog.cli.main bench eos --against kafka --seconds 0.8 --durability power --out bench/results $(ARGS)
-	@$(PY) -m oncelog.cli.main bench eos --seconds 1.5 --only scaling --out bench/results $(ARGS)
+	@$(PY) -m oncelog.cli.main bench eos --seconds 1 --only scaling --out bench/results $(ARGS)
 	@$(PY) -m tools.benchmarks_doc
 
 bench-scale: setup ## 1,000 connections, 10,000 partitions, a log of 1 GiB; results in bench/results

@@ -28,16 +28,16 @@ REASONS = {
     + "the client is the limit, and it shares two cores with the broker; its batches grow while the broker is busy, "
     "which favours the broker with more threads.",
     "Java": REASONING + "the client needs more CPU than either broker (the last column).",
+    "p50": REASONING
+    + "a request waits until the one thread has answered those before it; Kafka has a thread for each request that is under way.",
+    "p99": REASONING
+    + "one thread answers everybody: what delays it (a slow write, another process on its core) delays all that wait.",
     "transactions of": REASONING
     + "Kafka hides its wait between transactions when many producers take turns, and uses both cores; we use one.",
     "10 producers": REASONING
     + "ten connections keep both of Kafka's cores busy; we have one thread, and by Python a request costs about twice what the lane needs.",
     "lz4": REASONING + "a compressed batch is unpacked and checked by Python, with or without the lane.",
     "zstd": REASONING + "a compressed batch is unpacked and checked by Python, with or without the lane.",
-    "p50": REASONING
-    + "a request waits until the one thread has answered those before it; Kafka has a thread for each request that is under way.",
-    "p99": REASONING
-    + "one thread answers everybody: what delays it (a slow write, another process on its core) delays all that wait.",
     "connections": REASONING + "one thread serves all of them, on one core; Kafka uses both.",
     "fetch": REASONING + "Kafka hands the file to the socket in the kernel; we read and write it.",
     "produce": REASONING + "one core against two.",

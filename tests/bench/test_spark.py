@@ -1,7 +1,9 @@
 """How the figures of Spark are put together: cells of several runs, bars that hold or not, what was killed and what was read."""
 
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from bench import spark
@@ -49,6 +51,82 @@ def pairs(kind: str, *rates: tuple[float, float], broker: str = "oncelog") -> li
 )
 def test_a_bar(kind: str, ratio: float, said: str) -> None:
     assert spark.verdict(kind, ratio) == said
+
+
+def test_a_kind_without_a_bar_tells_a_loss_nevertheless() -> None:
+    assert spark.verdict("keyed", 1.1) == ""
+    assert spark.verdict("keyed", 0.9) == "**we lose**"
+
+
+class Process:
+    """A process as psutil shows it: so many CPU seconds of its own and of ended children that it waited for."""
+
+    def __init__(self, pid: int, own: float, ended: float = 0.0) -> None:
+        self.pid, self.own, self.ended = pid, own, ended
+        self.gone = False
+        self.below: list[Process] = []
+        self.asked = lambda: None
+
+    def children(self, *, recursive: bool) -> list["Process"]:
+        assert recursive
+        return [each for each in self.below if not each.gone]
+
+    def cpu_times(self) -> SimpleNamespace:
+        self.asked()
+        if self.gone:
+            raise psutil.NoSuchProcess(self.pid)
+        return SimpleNamespace(user=self.own, system=0.0, children_user=self.ended, children_system=0.0)
+
+
+@pytest.mark.parametrize("when", ["before the worker is asked", "after it was asked"])
+def test_a_worker_that_ends_while_cpu_is_counted_is_counted_once(when: str) -> None:
+    driver, jvm, worker, broker = Process(1, 0.0), Process(2, 5.0), Process(3, 1.5), Process(4, 9.0)
+
+    def ends() -> None:
+        if not worker.gone:
+            worker.gone = True
+            jvm.ended += 1.5
+
+    # Of two that are asked one after the other the later one's answer is of another time.
+    if when == "before the worker is asked":
+        driver.below, worker.asked = [jvm, worker, broker], ends
+    else:
+        driver.below, jvm.asked = [worker, jvm, broker], ends
+    assert spark.cpu_below(driver, broker.pid) == 6.5  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("more", "right"),
+    [({}, True), ({"spark_cpu_seconds": -0.19}, False), ({"other_load": 1.09}, False)],
+)
+def test_cpu_that_cannot_be_right_is_not_published(more: dict[str, float], right: bool) -> None:
+    ours, theirs = pairs("read", (200, 100))
+    ours |= more
+    assert spark.plausible(ours) == right
+    table, said = spark.table(found(ours, theirs)), spark.conditions(found(ours, theirs))
+    assert table.splitlines()[2].endswith("| 1.00x |" if right else "|  |")
+    assert ("not counted right" in said) != right
+    assert "1.09" not in said
+
+
+def test_a_run_whose_cpu_cannot_be_right_is_run_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([-1.0, 1.0, 1.0, 1.0, -0.19, 1.0, 1.0])
+
+    def one(
+        spark_: object, target: object, topic: str, load: spark.Load, kind: str, side: str
+    ) -> dict[str, Any]:
+        del spark_, target, topic, load
+        return {**run(kind, side, 100), "spark_cpu_seconds": next(answers)}
+
+    monkeypatch.setattr(spark, "one", one)
+    kept = spark.compare(object(), SimpleNamespace(name="oncelog"), "t", spark.LOADS[0], "read", 2)  # pyright: ignore[reportArgumentType]
+    assert [(each["round"], each["side"], each["tries"]) for each in kept] == [
+        (0, spark.OURS, 1),
+        (0, spark.BUILT_IN, 1),
+        (1, spark.BUILT_IN, 2),
+        (1, spark.OURS, 1),
+    ]
+    assert all(each["when"] for each in kept)
 
 
 def test_ratios_are_of_one_round_and_their_median_counts() -> None:

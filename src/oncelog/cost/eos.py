@@ -44,11 +44,15 @@ HIGHER: Final = "higher"
 LOWER: Final = "lower"
 TUNED: Final = {"add.partitions.to.txn.retry.backoff.ms": "1"}
 TUNED_NAME: Final = "Apache Kafka, backoff 1 ms"
+# A Kafka that was killed is refused by its own controller until the session of before is over, nine seconds by default: a timer.
+SHORT_SESSION: Final = {"broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "250"}
+SHORT_SESSION_NAME: Final = "Apache Kafka, session 1 s"
 FLUSHED: Final = {"log.flush.interval.messages": "1"}
 MANY_CONNECTIONS: Final = 100  # from here on one request in flight on each
 JAVA_RECORDS_PER_SECOND: Final = 40_000  # about as many records as Java's tool sends in the time of a run
 FETCHED_BYTES: Final = 64 << 20
-FETCHED_BATCH: Final = 976 * 1024
+FETCHED_BATCH: Final = 1_000_000  # with the frames of its records
+RECORD_FRAME: Final = 10
 LOG_BYTES: Final = 1 << 30
 LOG_BATCH: Final = 131_072
 LARGE_PARTITIONS: Final = 8
@@ -61,8 +65,25 @@ SEEN_RATE: Final = 100  # of one producer
 OPEN_RATE: Final = 50  # of many, whose transactions stay open
 POWER_SEEN_RATE: Final = 20
 OPEN_MS: Final = (10, 100, 1000)
-SAMPLED_S: Final = 5.0  # of a run whose percentiles are asked for, 5,000 transactions at 1,000 a second
-POWER_SEEN_S: Final = 3.0
+POWER_OPEN_MS: Final = 100
+# Fewer where Kafka gives no more by default: a producer of its own waits 20 ms between two transactions.
+RATES: Final = {1: 50, 10: 500}
+# How long a run lasts whose percentiles are asked for, at least.
+JUDGED_S: Final = 5.0  # where a bar is: 5,000 transactions at 1,000 a second
+POWER_JUDGED_S: Final = 4.0
+SAMPLED_S: Final = 2.0
+HALF_RATE_S: Final = 2.5  # 6,250 transactions in all rounds at 500 a second
+ALONE_S: Final = 3.0  # of one producer
+SEEN_S: Final = 3.0
+# What a measurement takes besides its load, for `expected_seconds`.
+BESIDE_S: Final = 0.5  # a run: the generator's start, its producers' ids, page cache
+RESTART_S: Final = {
+    "oncelog": 2.5,
+    "Apache Kafka": 22.0,
+    SHORT_SESSION_NAME: 8.0,
+}  # a round of stops and starts
+FILL_S: Final = 12.0  # a broker for the restarts: its first start, its log
+PYTHON_NAME: Final = "oncelog, hot.path=python"
 POWER_BARS: Final = {"transactions of 10 records, 50 producers": 3.0}
 LZ4, ZSTD = 3, 4
 LEADER_LIMIT_S: Final = 10
@@ -70,6 +91,12 @@ TRIES: Final = 2
 NOT_LED: Final = ("answered 3", "answered 6")  # UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER
 STARTED: Final = "start to the first committed transaction"
 RECOVERED: Final = "recovery after kill -9 to the first committed transaction"
+WRITTEN: Final = (
+    "bench/results",
+    "docs",
+    "README.md",
+    "src/oncelog/inspect/page/measured",
+)  # by measurements
 FEW: Final = {"transaction.state.log.num.partitions": "50", "offsets.topic.num.partitions": "50"}
 
 
@@ -97,7 +124,10 @@ class Cell:
     figures: tuple[Figure, ...]
     transactional: bool = True  # else Kafka's wait between transactions cannot show: one Kafka is enough
     both: bool = False  # Kafkas nevertheless: a row of docs/cost.md, which shows both
+    python: bool = True  # ours by Python alone too; not where other rows tell the same of it
+    power: bool = True  # with a sync before every answer too; not where that changes nothing, or other rows tell the same
     least_s: float = 0  # a percentile needs many samples
+    prepare: Callable[[str, str], object] = lambda bootstrap, topic: None  # noqa: ARG005  # before each run, not counted
 
 
 @dataclass(slots=True)
@@ -182,7 +212,8 @@ def produced(
     )
 
 
-def by_librdkafka(linger_ms: float, record_bytes: int, partitions: int) -> Run:
+def by_librdkafka(linger_ms: float, record_bytes: int, partitions: int, *, records: int = 0) -> Run:
+    """`records`: of each transaction; 0: none, idempotent."""
     return lambda bootstrap, topic, seconds: load.librdkafka(
         bootstrap,
         topic,
@@ -190,6 +221,7 @@ def by_librdkafka(linger_ms: float, record_bytes: int, partitions: int) -> Run:
         record_bytes=record_bytes,
         linger_ms=linger_ms,
         seconds=seconds,
+        records=records,
     )
 
 
@@ -197,18 +229,33 @@ def by_java(bootstrap: str, topic: str, seconds: float) -> Loaded:
     return producer_performance(bootstrap, topic, records=int(JAVA_RECORDS_PER_SECOND * seconds))
 
 
-def seen(rate: float, open_ms: float = 0) -> Run:
+def seen(rate: float, open_ms: float, record_bytes: int) -> Run:
     return lambda bootstrap, topic, seconds: load.seen(
-        bootstrap, topic, records=10, record_bytes=1024, seconds=seconds, rate=rate, open_ms=open_ms
+        bootstrap, topic, records=10, record_bytes=record_bytes, seconds=seconds, rate=rate, open_ms=open_ms
     )
 
 
-def fetched(bootstrap: str, topic: str, seconds: float) -> Loaded:
+def fetching(partitions: int, record_bytes: int, name: str, *wanted: float) -> Cell:
     """Reads what was written just before, from the page cache: as much on every side, and when it is on the disk."""
-    most = math.ceil(FETCHED_BYTES / FETCHED_BATCH)
-    load.produce(bootstrap, topic, record_bytes=1024, batch_bytes=FETCHED_BATCH, most=most)
-    os.sync()
-    return load.fetch(bootstrap, topic, partitions=1, max_bytes=1_048_576, seconds=seconds)
+
+    def write(bootstrap: str, topic: str) -> None:
+        values = FETCHED_BATCH * record_bytes // (record_bytes + RECORD_FRAME)
+        load.produce(
+            bootstrap,
+            topic,
+            partitions=partitions,
+            connections=partitions,
+            record_bytes=record_bytes,
+            batch_bytes=values,
+            most=math.ceil(FETCHED_BYTES / values),
+        )
+        os.sync()
+
+    def run(bootstrap: str, topic: str, seconds: float) -> Loaded:
+        return load.fetch(bootstrap, topic, partitions=partitions, max_bytes=1_048_576, seconds=seconds)
+
+    is_first = partitions == 1 and record_bytes == 1024
+    return Cell(partitions, run, speed_of(name, *wanted), transactional=False, power=is_first, prepare=write)
 
 
 def percentiles(
@@ -222,11 +269,36 @@ def percentiles(
     )
 
 
-def delays(rate: float, open_ms: int = 0) -> Cell:
+def committing(
+    producers: int,
+    *,
+    power: bool,
+    least_s: float,
+    record_bytes: int = 1024,
+    bar: float | None = None,
+    aim: float | None = None,
+) -> Cell:
+    """How long a transaction of 10 records takes, and its EndTxn, at a rate that all sides reach."""
+    rate = min(RATES.get(producers, RATE), POWER_RATE if power else RATE)
+    paced = f"at {rate:,} txn/s, {producers} producer{'s' if producers > 1 else ''}"
+    if record_bytes != 1024:
+        paced += f", {record_bytes} B"
+    return Cell(
+        12,
+        transactions(producers, 10, rate=rate, record_bytes=record_bytes),
+        percentiles("whole transaction", paced, bar=bar, aim=aim) + percentiles("EndTxn", paced, of_end=True),
+        least_s=least_s,
+        power=record_bytes == 1024,
+    )
+
+
+def delays(rate: float, open_ms: int = 0, record_bytes: int = 1024) -> Cell:
     """How long a reader waits for transactions that stay open for so long."""
     paced = f"at {rate:g} txn/s"
     if open_ms:
         paced = f"of transactions open for {open_ms:,} ms"
+    if record_bytes != 1024:
+        paced += f", {record_bytes} B"
     begin, end = "begin to read at read_committed", "EndTxn to read (lag of the last stable offset)"
     figures = (
         Figure(f"{begin}, p50 {paced}", "ms", LOWER, milliseconds("p50")),
@@ -234,24 +306,34 @@ def delays(rate: float, open_ms: int = 0) -> Cell:
         Figure(f"{end}, p50 {paced}", "ms", LOWER, milliseconds("p50", of_end=True)),
         Figure(f"{end}, p99 {paced}", "ms", LOWER, milliseconds("p99", of_end=True)),
     )
+    is_first = not open_ms and record_bytes == 1024
     return Cell(
-        1, seen(rate, open_ms), figures, least_s=POWER_SEEN_S if rate == POWER_SEEN_RATE else SAMPLED_S
+        1,
+        seen(rate, open_ms, record_bytes),
+        figures,
+        python=is_first,
+        power=is_first or open_ms == POWER_OPEN_MS,
+        least_s=SEEN_S,
     )
 
 
 def cells(*, power: bool = False) -> list[Cell]:
-    """`power`: no side takes 1,000 transactions a second with a sync before every answer, so latency is asked for at fewer."""
-    rate = POWER_RATE if power else RATE
-    paced = f"at {rate:,} txn/s, 50 producers"
+    """`power`: no side takes 1,000 transactions a second with a sync before every answer, so latency is asked for at fewer; and there are fewer
+    rows."""
+    return [each for each in _all_cells(power=power) if each.power or not power]
+
+
+def _all_cells(*, power: bool) -> list[Cell]:
+    judged_s = POWER_JUDGED_S if power else JUDGED_S
+    seen_rate = POWER_SEEN_RATE if power else SEEN_RATE
     return [
-        Cell(
-            12,
-            transactions(50, 10, rate=rate),
-            percentiles("whole transaction", paced, bar=1.0, aim=0.5)
-            + percentiles("EndTxn", paced, of_end=True),
-            least_s=SAMPLED_S,
-        ),
-        delays(POWER_SEEN_RATE if power else SEEN_RATE),
+        committing(50, power=power, least_s=judged_s, bar=1.0, aim=0.5),
+        committing(1, power=power, least_s=ALONE_S),
+        committing(10, power=power, least_s=HALF_RATE_S),
+        committing(200, power=power, least_s=SAMPLED_S),
+        committing(50, power=power, least_s=SAMPLED_S, record_bytes=100),
+        delays(seen_rate),
+        delays(seen_rate, record_bytes=100),
         *(delays(POWER_SEEN_RATE if power else OPEN_RATE, open_ms) for open_ms in OPEN_MS),
         Cell(12, transactions(1, 10), rate_of("transactions of 10 records, 1 producer")),
         Cell(12, transactions(10, 10), rate_of("transactions of 10 records, 10 producers")),
@@ -265,14 +347,31 @@ def cells(*, power: bool = False) -> list[Cell]:
             rate_of("transactions of 10 records of 100 B, 50 producers"),
         ),
         Cell(
+            12,
+            transactions(10, 1000, record_bytes=100),
+            rate_of("transactions of 1,000 records of 100 B, 10 producers"),
+        ),
+        Cell(
             1,
             transactions(50, 10, partitions=1),
             rate_of("transactions of 10 records, 50 producers, 1 partition"),
+            python=False,
         ),
         Cell(
             100,
             transactions(50, 10, partitions=100),
             rate_of("transactions of 10 records, 50 producers, 100 partitions"),
+            python=False,
+        ),
+        Cell(
+            12,
+            by_librdkafka(0, 1024, 12, records=10),
+            rate_of("transactions of 10 records, 1 producer, librdkafka"),
+        ),
+        Cell(
+            12,
+            by_librdkafka(0, 1024, 12, records=1000),
+            rate_of("transactions of 1,000 records, 1 producer, librdkafka"),
         ),
         Cell(
             12,
@@ -312,6 +411,11 @@ def cells(*, power: bool = False) -> list[Cell]:
                 ),
                 (12, by_java, speed_of("idempotent produce, 1 KB, linger 0, Java")),
                 (
+                    100,
+                    produced(1024, 16_384, connections=100, partitions=100),
+                    speed_of("idempotent produce, 100 connections, each to a partition of its own"),
+                ),
+                (
                     12,
                     produced(1024, 16_384, connections=100, partitions=12),
                     speed_of("idempotent produce, 100 connections", 0.8, 1.2),
@@ -321,9 +425,11 @@ def cells(*, power: bool = False) -> list[Cell]:
                     produced(1024, 16_384, connections=1000, partitions=12),
                     speed_of("idempotent produce, 1,000 connections", 0.8, 1.2),
                 ),
-                (1, fetched, speed_of("read_committed fetch of cached data", 1.0, 1.5)),
             )
         ),
+        fetching(1, 1024, "read_committed fetch of cached data", 1.0, 1.5),
+        fetching(12, 1024, "read_committed fetch of cached data, 12 partitions"),
+        fetching(1, 100, "read_committed fetch of cached data, 100 B"),
     ]
 
 
@@ -367,7 +473,11 @@ def measure(
         if only is None or any(only in figure.name for figure in each.figures)
     ]
     with_starts = only is None or any(only in each for each in (STARTED, RECOVERED))
-    progress = Progress(tell, _steps(wanted, sides, rounds))
+    restarted = _restarted(found, sides) if with_starts else []
+    progress = Progress(tell, _steps(wanted, sides, rounds) + len(restarted) * (rounds + 1))
+    expected = expected_seconds(wanted, sides, rounds, seconds, hurried=hurried, warm_up=warm_up)
+    expected += rounds * sum(_restart_s(each) for each in restarted) + FILL_S * len(restarted)
+    tell(f"expected: {expected / 60:.0f} minutes on an idle machine")
     try:
         for side in sides:
             seconds_to_first = _start(side)
@@ -381,7 +491,7 @@ def measure(
         for number, cell in enumerate(wanted):
             asked = _asked(cell, sides)
             topic = f"cell-{number}"
-            lasts = seconds if hurried else max(seconds, cell.least_s)
+            lasts = _lasts(cell, seconds, hurried=hurried)
             kept: dict[str, list[Loaded]] = {side.name: [] for side in asked}
             for side in asked:
                 create(side.bootstrap, topic, cell.partitions)
@@ -400,11 +510,15 @@ def measure(
         for side in sides:
             side.stop()
         if with_starts:
-            _restarts(found, _restarted(sides), rounds, log_bytes, tell)
+            _restarts(found, restarted, rounds, log_bytes, progress)
     except KeyboardInterrupt:
         found.troubles.append("interrupted: later cells and rounds are missing")
+    except (CannotMeasure, ClientFault) as fault:
+        if not found.runs:
+            raise
+        found.troubles.append(f"later cells and rounds are missing: {fault}")
     finally:
-        for side in sides:
+        for side in (*sides, *(each.side for each in restarted)):
             side.stop()
     _keep_memory(found)
     return found
@@ -422,14 +536,35 @@ def _warm_up(bootstrap: str, seconds: float) -> None:
 
 
 def _asked(cell: Cell, sides: Sequence[Side]) -> Sequence[Side]:
-    if cell.transactional or cell.both:
-        return sides
-    return [side for side in sides if side.name != TUNED_NAME]
+    """Who is measured: of two forms of ours the first, of two Kafkas the one at its defaults, where the second would tell nothing else."""
+    left_out: set[str] = set()
+    if not (cell.transactional or cell.both):
+        left_out.add(TUNED_NAME)
+    if not cell.python:
+        left_out.add(PYTHON_NAME)
+    return [side for side in sides if side.name not in left_out]
 
 
-def _restarted(sides: Sequence[Side]) -> Sequence[Side]:
-    """Ours and one Kafka, whose wait has nothing to do with a start."""
-    return [side for side in sides if side.name != TUNED_NAME]
+def _lasts(cell: Cell, seconds: float, *, hurried: bool) -> float:
+    return seconds if hurried else max(seconds, cell.least_s)
+
+
+def expected_seconds(
+    wanted: Sequence[Cell],
+    sides: Sequence[Side],
+    rounds: int,
+    seconds: float,
+    *,
+    hurried: bool = False,
+    warm_up: float = WARM_UP_S,
+) -> float:
+    """What the cells take on an idle machine, restarts apart."""
+    runs = sum(
+        len(_asked(cell, sides))
+        * (FIRST_S + BESIDE_S + rounds * (BESIDE_S + _lasts(cell, seconds, hurried=hurried)))
+        for cell in wanted
+    )
+    return runs + warm_up * len(sides) if wanted else 0.0
 
 
 def _pool(found: Result, cell: Cell, kept: Mapping[str, Sequence[Loaded]]) -> None:
@@ -478,10 +613,11 @@ def _one(
     tries = 0
     while True:
         tries += 1
-        forget_peak(side.process_id)
-        noise = OtherLoad(side.process_id)
-        before = cpu_seconds(side.process_id)
         try:
+            cell.prepare(side.bootstrap, topic)
+            forget_peak(side.process_id)
+            noise = OtherLoad(side.process_id)
+            before = cpu_seconds(side.process_id)
             loaded = cell.run(side.bootstrap, topic, seconds)
             break
         except CannotMeasure as fault:
@@ -538,31 +674,63 @@ def _plain_run(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """A broker whose starts are measured: in which column its figures stand, and how its rows of recovery end."""
+
+    side: Side
+    column: str
+    stops: bool  # a clean stop too
+    recovers: tuple[str, ...]
+
+
+DEFAULT_SESSION: Final = ", Kafka waits for its session of 9 s"
+ONE_SECOND: Final = ", Kafka's session 1 s"
+
+
+def _restarted(found: Result, sides: Sequence[Side]) -> list[Restarted]:
+    """Ours, with or without the lane the same at a start; one Kafka, whose wait between transactions has nothing to do with it; and that Kafka once
+    more with a short session. All of them with directories of their own."""
+    kept: list[Restarted] = []
+    with_kafka = any(isinstance(side, KafkaSide) for side in sides)
+    for side in sides:
+        if side.name in (TUNED_NAME, PYTHON_NAME):
+            continue
+        if isinstance(side, RunningSide):
+            found.troubles.append(f"{STARTED}, {side.name}: somebody else's, it is not stopped")
+            continue
+        if isinstance(side, KafkaSide):
+            short = side.another(SHORT_SESSION_NAME, SHORT_SESSION)
+            found.sides[f"{SHORT_SESSION_NAME}, of the starts"] = short.described()
+            kept.append(Restarted(side.another(), side.name, stops=True, recovers=(DEFAULT_SESSION,)))
+            kept.append(Restarted(short, side.name, stops=False, recovers=(ONE_SECOND,)))
+        else:
+            rows = (DEFAULT_SESSION, ONE_SECOND) if with_kafka else ("",)
+            kept.append(Restarted(side.another(), side.name, stops=True, recovers=rows))
+    return kept
+
+
+def _restart_s(one: Restarted) -> float:
+    return RESTART_S.get(one.side.name, RESTART_S["Apache Kafka" if "Kafka" in one.side.name else "oncelog"])
+
+
 def _restarts(
-    found: Result, sides: Sequence[Side], rounds: int, log_bytes: int, tell: Callable[[str], None]
+    found: Result, fresh: Sequence[Restarted], rounds: int, log_bytes: int, progress: "Progress"
 ) -> None:
     """Brokers with empty directories get a log of `log_bytes`, all the same; then starts: after a clean stop, and after kill -9."""
-    fresh: list[Side] = []
-    try:
-        for side in sides:
-            if isinstance(side, RunningSide):
-                found.troubles.append(f"{STARTED}, {side.name}: somebody else's, it is not stopped")
-                continue
-            fresh.append(side.another())
-            fresh[-1].start()
-            _fill(fresh[-1], log_bytes)
-            tell(f"{fresh[-1].name} has {fresh[-1].log_bytes() or 0:,} bytes of log")
-        for turn in range(1, rounds + 1):
-            for side in fresh if turn % 2 else tuple(reversed(fresh)):
-                _restart(found, side, turn, log_bytes, tell)
-    finally:
-        for side in fresh:
-            side.stop()
+    for each in fresh:
+        each.side.start()
+        _fill(each.side, log_bytes)
+        progress.step(f"{each.side.name} has {each.side.log_bytes() or 0:,} bytes of log")
+    for turn in range(1, rounds + 1):
+        for each in fresh if turn % 2 else tuple(reversed(fresh)):
+            _restart(found, each, turn, log_bytes, progress)
 
 
 def _fill(side: Side, log_bytes: int) -> None:
     first_transaction(side.bootstrap)
     create(side.bootstrap, "large", LARGE_PARTITIONS)
+    wait_for_leaders(side.bootstrap, "large", LARGE_PARTITIONS)
     load.produce(
         side.bootstrap,
         "large",
@@ -574,25 +742,53 @@ def _fill(side: Side, log_bytes: int) -> None:
     )
 
 
-def _restart(found: Result, side: Side, turn: int, log_bytes: int, tell: Callable[[str], None]) -> None:
-    for name, wanted, end in ((STARTED, (0.2, 0.05), "halt"), (RECOVERED, (None, None), "kill")):
+def wait_for_leaders(bootstrap: str, topic: str, partitions: int) -> None:
+    """Until each partition takes a record: a new one's leader may know of it a little later than the metadata."""
+    deadline = time.monotonic() + LEADER_LIMIT_S
+    while True:
+        try:
+            load.produce(
+                bootstrap,
+                topic,
+                partitions=partitions,
+                connections=partitions,
+                inflight=1,
+                record_bytes=100,
+                batch_bytes=100,
+                most=partitions,
+            )
+            return
+        except CannotMeasure as fault:
+            if not str(fault).endswith(NOT_LED) or time.monotonic() > deadline:
+                raise
+
+
+def _restart(found: Result, one: Restarted, turn: int, log_bytes: int, progress: "Progress") -> None:
+    side, size = one.side, f", {log_bytes / (1 << 30):.3g} GiB of log"
+    after: list[tuple[str, tuple[str, ...], tuple[float | None, float | None]]] = []
+    if one.stops:
+        after.append(("halt", (STARTED + size,), (0.2, 0.05)))
+    after.append(("kill", tuple(RECOVERED + size + each for each in one.recovers), (None, None)))
+    said: list[str] = []
+    for end, rows, wanted in after:
         os.sync()  # what one side has still to write shall not be in the way of the next
-        size = side.log_bytes()
+        before = side.log_bytes()
         try:
             (side.kill if end == "kill" else side.halt)()
             noise = OtherLoad(None)
             seconds = _start(side)
             other = noise.share(side.process_id)
         except CannotMeasure as fault:
-            found.troubles.append(f"{name}, {side.name}, round {turn}: {fault}")
+            found.troubles.append(f"{rows[0]}, {side.name}, round {turn}: {fault}")
             continue
-        tell(f"{name:58} {side.name:32} {seconds:12.2f} s")
-        cell = f"{name}, {log_bytes / (1 << 30):.3g} GiB of log"
-        run = _plain_run(found, cell, "s", wanted, side.name, turn)
-        found.runs.append({**run, "value": seconds, "other_load": other, "log_bytes": size})
+        said.append(f"{seconds:.2f} s after {'kill -9' if end == 'kill' else 'a stop'}")
+        for row in rows:
+            run = _plain_run(found, row, "s", wanted, one.column, turn)
+            found.runs.append({**run, "value": seconds, "other_load": other, "log_bytes": before})
         if end == "halt":
             mb = resident_mb(side.process_id)
             found.memory.append({"side": side.name, "when": "idle", "round": turn, "mb": mb})
+    progress.step(f"{'start to the first transaction':58} {side.name:32} {', '.join(said)}")
 
 
 def _under_load(found: Result, sides: Sequence[Side]) -> None:
@@ -677,14 +873,21 @@ def _file_system(folder: Path) -> str:
     return max(over, key=lambda each: len(each[0]), default=("", "unknown"))[1]
 
 
-def commit() -> str | None:
-    """Of a checkout, with "-dirty" if its files are others; None elsewhere."""
-    git, root = shutil.which("git"), Path(__file__).parents[3]
+def commit(root: Path = Path(__file__).parents[3]) -> str | None:
+    """Of a checkout, with "-dirty" if what is measured is not what was committed; None elsewhere. What measurements write does not count: the
+    first of several would make all others dirty."""
+    git = shutil.which("git")
     if git is None or not (root / ".git").exists():
         return None
-    words = [git, "-C", str(root), "describe", "--always", "--dirty", "--exclude", "*"]
-    said = subprocess.run(words, capture_output=True, text=True, check=False)
-    return said.stdout.strip() if said.returncode == 0 else None
+    said = subprocess.run(
+        [git, "-C", str(root), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    if said.returncode != 0:
+        return None
+    words = [git, "-C", str(root), "diff", "--quiet", "HEAD", "--", "."]
+    words += [f":(exclude){each}" for each in WRITTEN]
+    changed = subprocess.run(words, check=False).returncode
+    return said.stdout.strip() + ("-dirty" if changed else "")
 
 
 def clients() -> dict[str, str]:

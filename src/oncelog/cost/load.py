@@ -205,11 +205,19 @@ def open_transactions(bootstrap: str, topic: str, *, partitions: int, producers:
 
 
 def librdkafka(
-    bootstrap: str, topic: str, *, partitions: int, record_bytes: int, linger_ms: float, seconds: float
+    bootstrap: str,
+    topic: str,
+    *,
+    partitions: int,
+    record_bytes: int,
+    linger_ms: float,
+    seconds: float,
+    records: int = 0,
 ) -> Loaded:
-    """An idempotent producer of confluent-kafka in a process of its own; the client is the larger part of it."""
+    """An idempotent producer of confluent-kafka in a process of its own, or one with transactions of so many records; the client is the
+    larger part of it."""
     words = [sys.executable, "-m", "oncelog.cost.librdkafka", bootstrap, topic]
-    return _result([*words, str(partitions), str(record_bytes), str(linger_ms), str(seconds)])
+    return _result([*words, str(partitions), str(record_bytes), str(linger_ms), str(seconds), str(records)])
 
 
 def _run(kind: str, bootstrap: str, topic: str, *numbers: float) -> Loaded:

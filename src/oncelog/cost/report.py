@@ -14,6 +14,7 @@ NAME_WIDTH: Final = 380
 COLOURS: Final = {True: "#1f8a5b", False: "#c0392b"}  # better, worse
 ENOUGH_ROUNDS: Final = 5  # fewer are a look, and so is a machine that others kept busy
 QUIET_SHARE: Final = 0.25
+FEWEST: Final = 5000  # samples for a p99.9: five are beyond it
 # A side's name at the head of a column.
 SHORT: Final = {
     "oncelog": "native",
@@ -57,12 +58,16 @@ def ratio_of(form: str, ours: Sequence[str]) -> str:
 
 
 def table(found: Mapping[str, Any]) -> list[dict[str, str]]:
-    """One row a figure: medians of each side, and for each of our forms the ratio to Kafka of the same round with its spread, and whether
-    the bar holds. Of two Kafkas the ratio is to the tuned one."""
+    """One row a figure: medians of each side, and for each of our forms the median of the ratios to Kafka of the same round with their spread,
+    and whether the bar holds. A percentile is that of all rounds together, and so is its ratio; a p99.9 of few samples is no figure. Of two
+    Kafkas the ratio is to the tuned one."""
     ours, others = sides_of(found)
     pooled = {(each["cell"], each["side"]): each["value"] for each in found.get("pooled", [])}
+    few = {each["cell"] for each in found.get("pooled", []) if each.get("samples", FEWEST) < FEWEST}
     rows: list[dict[str, str]] = []
     for name, runs in by_cell(found["runs"]):
+        if name in few and "p99.9" in name:
+            continue
         of_side = {
             side: {each["round"]: each for each in runs if each["side"] == side} for side in (*ours, *others)
         }
@@ -75,7 +80,8 @@ def table(found: Mapping[str, Any]) -> list[dict[str, str]]:
         judges = [side for side in others if side in there]
         if judges:
             for form in ours:
-                said = _ratio(one, of_side[form], of_side[judges[-1]])
+                whole = tuple(pooled.get((name, side)) for side in (form, judges[-1]))
+                said = _ratio(one, of_side[form], of_side[judges[-1]], whole)
                 if said:
                     row[ratio_of(form, ours)] = said
             row[WANTED] = _wanted(one)
@@ -86,12 +92,17 @@ def table(found: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _ratio(
-    one: Mapping[str, Any], ours: Mapping[int, Mapping[str, Any]], theirs: Mapping[int, Mapping[str, Any]]
+    one: Mapping[str, Any],
+    ours: Mapping[int, Mapping[str, Any]],
+    theirs: Mapping[int, Mapping[str, Any]],
+    whole: tuple[float | None, ...],
 ) -> str:
+    """`whole`: the figures of all rounds together, ours and theirs, if there are such."""
     ratios = [ours[at]["value"] / theirs[at]["value"] for at in ours if at in theirs and theirs[at]["value"]]
     if not ratios:
         return ""
-    middle = statistics.median(ratios)
+    mine, others = whole
+    middle = mine / others if mine is not None and others else statistics.median(ratios)
     return f"{middle:.2f}x ({min(ratios):.2f}..{max(ratios):.2f}){_verdict(one, middle)}"
 
 
@@ -170,7 +181,10 @@ def conditions(found: Mapping[str, Any]) -> str:
     )
     samples = [each["samples"] for each in found.get("pooled", [])]
     if samples:
-        said += f" Percentiles are of all rounds together: {min(samples):,} to {max(samples):,} transactions."
+        said += (
+            f" Percentiles are of all rounds together, {min(samples):,} to {max(samples):,} transactions, and so are their ratios; in brackets those"
+            f" of single rounds. No p99.9 of fewer than {FEWEST:,}."
+        )
     sizes = [each["log_bytes"] for each in found["runs"] if each.get("log_bytes")]
     if sizes:
         said += f" Starts: brokers with directories of their own, {min(sizes) / 1e9:.3f} to {max(sizes) / 1e9:.3f} GB of log."

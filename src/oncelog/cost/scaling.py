@@ -232,7 +232,8 @@ def _one(side: OncelogSide, curve: Curve, topic: str, point: int, seconds: float
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """A table for each curve: the median of the rounds, and the spread."""
+    """A table for each curve: the median of the rounds, and the spread; and how much it is of the first point's of the same round, for the
+    machine is not as fast in each."""
     lines: list[str] = []
     runs: list[dict[str, Any]] = found["runs"]
     for name in dict.fromkeys(str(each["curve"]) for each in runs):
@@ -242,15 +243,19 @@ def markdown(found: dict[str, Any]) -> str:
             "",
             f"**{name}**",
             "",
-            f"| {of_curve[0]['counts']} | broker CPU per {per}, us | per second |",
+            f"| {of_curve[0]['counts']} | broker CPU per {per}, us | times the first point, same round | per second |",
         ]
-        lines.append("|---|---|---|")
+        lines.append("|---|---|---|---|")
+        times = growth(of_curve)
         for point in sorted({int(each["point"]) for each in of_curve}):
             of_point = [each for each in of_curve if each["point"] == point]
             cost = [each["cpu_us"] for each in of_point]
             rate = statistics.median(each["done"] / each["seconds"] for each in of_point)
             spread = f"{min(cost):,.0f}..{max(cost):,.0f}"
-            lines.append(f"| {point:,} | {statistics.median(cost):,.0f} ({spread}) | {rate:,.0f} |")
+            grown = (
+                f"{statistics.median(times[point]):.2f} ({min(times[point]):.2f}..{max(times[point]):.2f})"
+            )
+            lines.append(f"| {point:,} | {statistics.median(cost):,.0f} ({spread}) | {grown} | {rate:,.0f} |")
     others = [each["other_load"] for each in runs] or [0.0]
     lines.append("")
     lines.append(
@@ -263,11 +268,23 @@ def markdown(found: dict[str, Any]) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
+def growth(runs: Sequence[Mapping[str, Any]]) -> dict[int, list[float]]:
+    """Of one curve, for each point and round: its cost divided by that of the first point in the same round."""
+    costs = {(int(each["point"]), int(each["round"])): float(each["cpu_us"]) for each in runs}
+    first = min(point for point, _ in costs)
+    found: dict[int, list[float]] = {}
+    for (point, turn), cost in costs.items():
+        if (first, turn) in costs:
+            found.setdefault(point, []).append(cost / costs[first, turn])
+    return found
+
+
 WIDE, HIGH, LEFT, BELOW = 300, 170, 46, 34  # of one curve's picture
 
 
 def chart(found: Mapping[str, Any]) -> str:
-    """The curves side by side, the points evenly spaced: medians as a line, the spread as bars. Costs begin at 0."""
+    """The curves side by side, the points evenly spaced: cost as a multiple of the first point's in the same round, medians as a line, the
+    spread as bars. They begin at 0."""
     runs: list[dict[str, Any]] = found["runs"]
     names = list(dict.fromkeys(str(each["curve"]) for each in runs))
     size = f"0 0 {WIDE * min(len(names), 3)} {HIGH * -(-len(names) // 3)}"
@@ -285,18 +302,18 @@ def chart(found: Mapping[str, Any]) -> str:
 
 def _curve(runs: Sequence[Mapping[str, Any]]) -> str:
     points = sorted({int(each["point"]) for each in runs})
-    costs = {point: [float(each["cpu_us"]) for each in runs if each["point"] == point] for point in points}
+    costs = growth(runs)
     top = 1.15 * max(max(each) for each in costs.values())
     step = (WIDE - LEFT - 20) / max(len(points) - 1, 1)
 
     def y(cost: float) -> float:
         return 26 + (HIGH - 26 - BELOW) * (1 - cost / top)
 
-    title = html.escape(f"{runs[0]['curve']}: us per {runs[0]['per']}")
+    title = html.escape(f"{runs[0]['curve']}: CPU per {runs[0]['per']}, times the first")
     parts = [f'<text x="4" y="14">{title}</text>']
     parts += [
         f'<line x1="{LEFT}" x2="{WIDE - 10}" y1="{y(at):.0f}" y2="{y(at):.0f}" stroke="#ddd"/>'
-        f'<text x="{LEFT - 4}" y="{y(at) + 3:.0f}" text-anchor="end">{at:,.0f}</text>'
+        f'<text x="{LEFT - 4}" y="{y(at) + 3:.0f}" text-anchor="end">{at:.1f}</text>'
         for at in (0, top / 2, top)
     ]
     line: list[str] = []

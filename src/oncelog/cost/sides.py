@@ -189,7 +189,10 @@ class KafkaSide:
         return int(self._kafka.process_id)
 
     def start(self) -> None:
-        self._kafka.start()
+        try:
+            self._kafka.start()
+        except RuntimeError as fault:
+            raise CannotMeasure(f"{self.name}: {fault}") from None
 
     def halt(self) -> None:
         self._kafka.stop()
@@ -201,8 +204,9 @@ class KafkaSide:
         self.kill()  # a clean stop would first make durable what is removed here
         shutil.rmtree(self._kafka.dir, ignore_errors=True)
 
-    def another(self) -> "KafkaSide":
-        return KafkaSide(self.name, self._given)
+    def another(self, name: str | None = None, settings: Mapping[str, str] | None = None) -> "KafkaSide":
+        """`settings`: further ones."""
+        return KafkaSide(name or self.name, {**self._given, **(settings or {})})
 
     def log_bytes(self) -> int | None:
         return bytes_of_segments(Path(self._kafka.log_dir))
