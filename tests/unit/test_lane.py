@@ -17,6 +17,7 @@ import pytest
 
 from oncelog.broker.connection import Connection
 from oncelog.broker.faults import Faults
+from oncelog.broker.ring import NUMBER, at_us
 from oncelog.broker.transactions import Points
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.disk import RealFile
@@ -554,6 +555,78 @@ def test_a_write_that_the_kernel_refuses_is_not_tried_again(
             os.dup2(good, refusing)
             os.close(good)
         os.close(refuses)
+        await _stop(sides)
+
+    asyncio.run(run())
+
+
+def test_the_requests_that_it_keeps_are_bounded_as_pythons_and_keep_their_time(
+    folders: tuple[Path, Path], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del module
+    monkeypatch.setattr(main, "SystemChance", Counted)
+    hour_ms = 3_600_000
+    bounds = {"transaction.trace.ids": "3", "transaction.trace.requests": "8"}
+
+    async def run() -> None:
+        sides = await _pair(folders, bounds)
+        clients = [Client(random.Random(1), number, transactional=True) for number in range(5)]
+        for client in clients:
+            client.version = 12
+            while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
+                pass
+        for number in (0, 1, 2, 0, 3, 3, 3, 3, 3):
+            await _transaction(sides, clients[number])
+        rings = [side.server.broker.ring for side in sides]
+        by_lane, by_python = rings
+        assert by_lane is not None
+        assert by_python is not None
+        assert len(by_lane) == len(by_python) == 3
+        quietest_first = [list(each._rings) for each in rings if each is not None]  # pyright: ignore[reportPrivateUsage]
+        assert quietest_first == [["id-2", "id-0", "id-3"]] * 2
+        for name in quietest_first[0]:
+            found = [[each[NUMBER] for each in ring.read(name, 0)] for ring in (by_lane, by_python)]
+            # Python lets an id go a little later, so it may know of a request from before.
+            assert found[0] == found[1][-len(found[0]) :] == sorted(found[0])
+            assert len(found[0]) == {"id-2": 2, "id-0": 4, "id-3": 8}[name]
+            assert [each[NUMBER] for each in by_lane.read(name, found[0][0])] == found[0][1:]
+        for side in sides:
+            assert side.server.broker.ring is not None
+            side.server.broker.ring.clock_moves()
+            side.clock.now += hour_ms
+        await _transaction(sides, clients[3])
+        times = [at_us(each) // 1000 for each in by_lane.read("id-3", 0)]
+        assert [round((each - NOW) / hour_ms) for each in times] == [0] * 6 + [1] * 2
+        await _stop(sides)
+
+    asyncio.run(run())
+
+
+def test_the_bytes_that_it_keeps_are_bounded(
+    folders: tuple[Path, Path], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del module
+    monkeypatch.setattr(main, "SystemChance", Counted)
+    limit_bytes = 30_000
+
+    async def run() -> None:
+        sides = await _pair(folders, {"transaction.trace.bytes": str(limit_bytes)})
+        clients = [Client(random.Random(1), number, transactional=True) for number in range(8)]
+        for client in clients:
+            client.version = 12
+            while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
+                pass
+        ring = sides[0].server.broker.ring
+        assert ring is not None
+        ids: set[int] = set()
+        for _ in range(20):
+            for client in clients:
+                await _transaction(sides, client)
+                ids.add(len(ring))
+                assert ring.bytes() <= limit_bytes * 1.5  # it looks every 64 requests
+        assert int(sides[0].lane.served) > 200
+        assert max(ids) == len(clients)
+        assert min(ids) < len(clients)
         await _stop(sides)
 
     asyncio.run(run())

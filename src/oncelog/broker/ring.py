@@ -3,12 +3,13 @@
 On the path of a request nothing is formatted, looked up or counted: it costs a list of references to what exists anyway. Every
 64 requests these are sorted into the rings of their ids, in one go, for a loop that goes round costs a fraction of the same code
 run now and then. Only of a large request a copy is made, of its beginning and,
-if it has several batches, of their headers, so that its records are not kept alive. All of it is bounded: ids, requests of each,
-and bytes; the id that was quiet for longest goes first.
+if it has several batches, of their headers, so that its records are not kept alive. What the express lane serves it packs itself,
+and puts where it belongs. All of it is bounded: ids, requests of each, and bytes; the id that was quiet for longest goes first.
 """
 
 from collections import OrderedDict, deque
 from operator import itemgetter
+from struct import Struct
 from typing import Any, Final
 
 from oncelog.ports import Clock
@@ -47,6 +48,11 @@ NUMBER: Final = 8
 APART_US: Final = 9
 _NAME_OF: Final = itemgetter(NAME)
 _FRAME_OF: Final = itemgetter(FRAME)
+# What server/lane.c keeps of a request, in two objects instead of nine: peer, and in one piece the numbers of an Entry (NUMBER, APART_US,
+# BEGAN, TOOK, FRAME_BYTES), how long the kept beginning of the request is, that beginning, and the answer.
+Packed = tuple[tuple[str, int], bytes]
+PACKED: Final = Struct("=5qi")
+PACKED_OBJECTS_BYTES: Final = 150  # about what Python needs for one, beside these bytes
 
 
 class Ring:
@@ -58,7 +64,7 @@ class Ring:
         self._requests = requests
         self._limit_bytes = limit_bytes
         self.fresh: list[Entry] = []  # always the same list: connections hold it
-        self._rings: OrderedDict[str, deque[Entry]] = OrderedDict()
+        self._rings: OrderedDict[str, deque[Entry | Packed]] = OrderedDict()  # the same too
         self._number = 0
         self._bytes = (
             0  # never less than what is kept: what goes by itself is only counted back when it matters
@@ -89,7 +95,7 @@ class Ring:
         return entry
 
     def sort(self) -> None:
-        """Puts what came since the last time into the rings. Also to be called before the wall clock is moved."""
+        """Puts what came since the last time into the rings."""
         fresh = self.fresh
         if not fresh:
             return
@@ -99,7 +105,7 @@ class Ring:
                 rings.move_to_end(name)
             except KeyError:
                 rings[name] = deque(maxlen=self._requests)
-        apart_us = self._clock.wall_ms() * 1000 - self._clock.monotonic_ns() // 1000
+        apart_us = self._apart_us()
         for number, entry in enumerate(fresh, self._number + 1):
             entry[NUMBER] = number
             entry[APART_US] = apart_us
@@ -111,6 +117,28 @@ class Ring:
             rings.popitem(last=False)
         if self._bytes > self._limit_bytes:
             self._shrink()
+
+    def ring_of(self, name: str) -> deque[Entry | Packed]:
+        """For server/lane.c: the place of an id that has none yet."""
+        made = self._rings[name] = deque(maxlen=self._requests)
+        while len(self._rings) > self._ids:
+            self._rings.popitem(last=False)
+        return made
+
+    def noted(self, size: int) -> int:
+        """For server/lane.c: it kept so many bytes since the last time. What APART_US is from now on."""
+        self._bytes += size
+        if self._bytes > self._limit_bytes:
+            self._shrink()
+        return self._apart_us()
+
+    def clock_moves(self) -> None:
+        """To be called before the wall clock is moved: what came before keeps its time."""
+        self.sort()
+        self._number += 1  # which tells the lane to ask anew
+
+    def _apart_us(self) -> int:
+        return self._clock.wall_ms() * 1000 - self._clock.monotonic_ns() // 1000
 
     def _shrink(self) -> None:
         """Counts what is really kept, and lets the ids go that were quiet for longest, down to three quarters of the limit."""
@@ -126,7 +154,8 @@ class Ring:
     def read(self, transactional_id: str, after: int) -> list[Entry]:
         """All with a number above `after`, oldest first."""
         self.sort()
-        return [each for each in self._rings.get(transactional_id, ()) if each[NUMBER] > after]
+        kept = (_entry_of(transactional_id, each) for each in self._rings.get(transactional_id, ()))
+        return [each for each in kept if each[NUMBER] > after]
 
 
 def at_us(entry: Entry) -> int:
@@ -134,7 +163,19 @@ def at_us(entry: Entry) -> int:
     return entry[BEGAN] // 1000 + entry[APART_US]
 
 
-def _size(entry: Entry) -> int:
+def _entry_of(name: str, kept: Entry | Packed) -> Entry:
+    if isinstance(kept, list):
+        return kept
+    peer, packed = kept
+    number, apart_us, began_ns, took_ns, size, frame_bytes = PACKED.unpack_from(packed)
+    answer_at = PACKED.size + frame_bytes
+    frame, answer = packed[PACKED.size : answer_at], packed[answer_at:]
+    return [name, began_ns, took_ns, peer, frame, size, None, [answer], number, apart_us]
+
+
+def _size(entry: Entry | Packed) -> int:
+    if isinstance(entry, tuple):
+        return PACKED_OBJECTS_BYTES + len(entry[1])
     return ENTRY_BYTES + len(entry[FRAME]) + (200 * len(entry[CUT]) if entry[CUT] else 0)
 
 

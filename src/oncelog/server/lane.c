@@ -48,20 +48,22 @@
 #define WITHOUT_LOCK_BYTES (128 << 10)    /* a larger write lets other threads run meanwhile */
 #define SMALL_FRAME_BYTES 1024            /* broker/ring.py: SMALL_BYTES */
 #define SORTED_AT 64                      /* broker/ring.py */
+#define PACKED_BYTES 44                   /* broker/ring.py: PACKED */
+#define PACKED_OBJECTS_BYTES 150          /* the same */
 
 /* ---------------------------------------------------------------------------------------------------------------- names */
 
 #define NAMES(X)                                                                                                          \
   X(_active) X(_by_id) X(_counts) X(_descriptor) X(_disk) X(_easy_bytes) X(_easy_offset) X(_easy_timestamp) X(_entries)   \
-  X(_images) X(_is_watched) X(_limit_bytes) X(_log) X(_look_at_tail) X(_notify) X(_ongoing) X(_open_bytes)      \
-  X(_size) X(_state) X(_store) X(_tail_bytes) X(_taken) X(_times) X(_top) X(_topic_id) X(_topics) X(_turns) X(_unsynced)  \
+  X(_images) X(_is_watched) X(_limit_bytes) X(_log) X(_look_at_tail) X(_notify) X(_number) X(_ongoing) X(_open_bytes)      \
+  X(_rings) X(_size) X(_state) X(_store) X(_tail_bytes) X(_taken) X(_times) X(_top) X(_topic_id) X(_topics) X(_turns) X(_unsynced)  \
   X(_used) X(_waits_for_sync) X(_syncs_at_times) X(_stamped) X(_compacted) X(_watchers) X(add) X(append)                  \
   X(appended_bytes) X(at) X(base_offset) X(batches) X(bytes_in) X(bytes_out) X(bytes_since_index) X(changed) X(clear)     \
   X(clock) X(completed) X(config) X(coordinator_epoch) X(counters) X(counts) X(deleted) X(end_txn_reply) X(engine)        \
   X(epoch) X(fail) X(fault) X(fresh) X(high_watermark) X(id) X(index_interval_bytes) X(last_timestamp) X(leader_epoch)   \
   X(left) X(loaded) X(log_end_offset) X(log_start_offset) X(markers) X(max_message_bytes) X(max_ns) X(max_timestamp)      \
-  X(max_timestamp_offset) X(message_timestamp_after_max_ms) X(message_timestamp_before_max_ms) X(monotonic_ns)            \
-  X(offsets) X(ongoing) X(partition) X(partitions) X(pending) X(positions) X(producers) X(records) X(ring) X(rpcs)        \
+  X(max_timestamp_offset) X(message_timestamp_after_max_ms) X(message_timestamp_before_max_ms) X(monotonic_ns) X(move_to_end) X(noted) \
+  X(offsets) X(ongoing) X(partition) X(partitions) X(pending) X(positions) X(producers) X(records) X(ring) X(ring_of) X(rpcs)        \
   X(refused) X(segment_bytes) X(sort) X(states) X(stopped) X(sum_ns) X(time_offsets) X(times) X(took) X(topic)                       \
   X(transaction_first_offset) X(transaction_partition_verification_enable) X(transactions) X(transaction_version) X(txn)  \
   X(unstable) X(verifications) X(wall_ms)
@@ -343,13 +345,14 @@ enum { EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_
 typedef struct {
   PyObject_HEAD
   PyObject *broker, *topics, *topics_by_id;
-  PyObject *coordinator, *entries, *ongoing, *txn_log, *counters, *ring;
+  PyObject *coordinator, *entries, *ongoing, *txn_log, *counters, *ring, *rings, *fresh;
   PyObject *wall_ms, *monotonic_ns, *partition_of, *storage_fault;
   PyObject *rpcs, *rpc_produce, *rpc_end;  /* the last two when first needed: what was never asked for is not counted */
   PyObject *states[STATES];
   PyTypeObject *partition_type, *file_type, *txn_type, *producer_type, *cached_type, *producer_state_type;
   bool ends;                              /* EndTxn answers when all is complete, by the new protocol */
   unsigned long long served, passed;
+  int64_t number, apart_us, noted, noted_bytes; /* of what was kept for the trace: the last number; since `Ring.noted` was told */
 } Lane;
 
 typedef struct {                          /* a partition that something is to be appended to */
@@ -1267,8 +1270,55 @@ static PyObject *item_of(PyObject *dict, long key) {
   return found;
 }
 
+/* `Ring`: the request and its answer as one `Packed`, at the end of those of its id. */
+static int keep(Lane *l, Arena *a, Request *q, int64_t took_ns) {
+  if (PyList_GET_SIZE(l->fresh)) {        /* what Python noted came before */
+    PyObject *none = PyObject_CallMethodNoArgs(l->ring, S_sort);
+    MUST(none != NULL);
+    Py_DECREF(none);
+  }
+  PyObject *kept = look_up(l->rings, q->name);
+  if (kept != NULL) {
+    hold(a, Py_NewRef(kept));
+    PyObject *none = PyObject_CallMethodOneArg(l->rings, S_move_to_end, q->name);
+    MUST(none != NULL);
+    Py_DECREF(none);
+  } else {
+    MUST(!PyErr_Occurred());
+    kept = hold(a, PyObject_CallMethodOneArg(l->ring, S_ring_of, q->name));
+    MUST(kept != NULL);
+  }
+  NUMBER(last, l->ring, _number);
+  if (last != l->number || l->noted == SORTED_AT) { /* somebody else kept something, or the clock is to be moved */
+    PyObject *bytes = hold(a, PyLong_FromLongLong(l->noted_bytes));
+    PyObject *apart_us = bytes == NULL ? NULL : hold(a, PyObject_CallMethodOneArg(l->ring, S_noted, bytes));
+    MUST(apart_us != NULL);
+    l->apart_us = PyLong_AsLongLong(apart_us);
+    l->noted = 0;
+    l->noted_bytes = 0;
+  }
+  l->number = last + 1;
+  SET(l->ring, _number, l->number);
+  int32_t frame_bytes = (int32_t)(q->kept_bytes < 0 ? q->size : q->kept_bytes);
+  PyObject *packed = hold(a, PyBytes_FromStringAndSize(NULL, PACKED_BYTES + frame_bytes + q->answer_bytes));
+  MUST(packed != NULL);
+  const int64_t numbers[] = {l->number, l->apart_us, q->began_ns, took_ns, q->size};
+  char *p = PyBytes_AS_STRING(packed);
+  memcpy(p, numbers, sizeof numbers);
+  memcpy(p + sizeof numbers, &frame_bytes, sizeof frame_bytes);
+  memcpy(p + PACKED_BYTES, q->data, (size_t)frame_bytes);
+  memcpy(p + PACKED_BYTES + frame_bytes, q->answer, (size_t)q->answer_bytes);
+  PyObject *entry = hold(a, PyTuple_Pack(2, q->peer, packed));
+  PyObject *none = entry == NULL ? NULL : PyObject_CallMethodOneArg(kept, S_append, entry);
+  MUST(none != NULL);
+  Py_DECREF(none);
+  l->noted++;
+  l->noted_bytes += PACKED_OBJECTS_BYTES + PyBytes_GET_SIZE(packed);
+  return 1;
+}
+
 /* What the long way counts and keeps of every request. */
-static int note(Lane *l, Arena *a, Request *q, int key, PyObject *answer) {
+static int note(Lane *l, Arena *a, Request *q, int key) {
   PyObject **known = key == 0 ? &l->rpc_produce : &l->rpc_end;
   if (*known == NULL) *known = item_of(l->rpcs, key);
   PyObject *rpc = *known;
@@ -1280,28 +1330,7 @@ static int note(Lane *l, Arena *a, Request *q, int key, PyObject *answer) {
   ADD(rpc, bytes_out, q->answer_bytes);
   DO(add_time(a, rpc, took_ns));
   if (q->name == NULL || l->ring == Py_None) return 1;
-  PyObject *frame = hold(a, q->kept_bytes < 0 ? Py_NewRef(q->frame) : PyBytes_FromStringAndSize((const char *)q->data, (Py_ssize_t)q->kept_bytes));
-  PyObject *parts = hold(a, PyList_New(1)), *entry = hold(a, PyList_New(10));
-  MUST(frame != NULL && parts != NULL && entry != NULL);
-  PyList_SET_ITEM(parts, 0, Py_NewRef(answer));
-  PyObject *numbers[] = {PyLong_FromLongLong(q->began_ns), PyLong_FromLongLong(took_ns), PyLong_FromSsize_t(q->size)};
-  PyList_SET_ITEM(entry, 0, Py_NewRef(q->name));
-  PyList_SET_ITEM(entry, 1, numbers[0]);
-  PyList_SET_ITEM(entry, 2, numbers[1]);
-  PyList_SET_ITEM(entry, 3, Py_NewRef(q->peer));
-  PyList_SET_ITEM(entry, 4, Py_NewRef(frame));
-  PyList_SET_ITEM(entry, 5, numbers[2]);
-  PyList_SET_ITEM(entry, 6, Py_NewRef(Py_None));
-  PyList_SET_ITEM(entry, 7, Py_NewRef(parts));
-  for (int n = 8; n < 10; n++) PyList_SET_ITEM(entry, n, PyLong_FromLong(0)); /* one of the small ones: there is always one */
-  MUST(numbers[0] && numbers[1] && numbers[2]);
-  GET(fresh, l->ring, fresh);
-  MUST(PyList_Append(fresh, entry) == 0);
-  if (PyList_GET_SIZE(fresh) < SORTED_AT) return 1;
-  PyObject *none = PyObject_CallMethodNoArgs(l->ring, S_sort);
-  MUST(none != NULL);
-  Py_DECREF(none);
-  return 1;
+  return keep(l, a, q, took_ns);
 }
 
 /* One request: 1 with its answer, a new reference. */
@@ -1320,7 +1349,7 @@ static int serve_one(Lane *l, Arena *a, PyObject *frame, PyObject *peer, PyObjec
   DO(key == 0 ? produce(l, a, &q, &r) : end_txn(l, a, &q, &r));
   PyObject *made = PyBytes_FromStringAndSize((const char *)q.answer, q.answer_bytes);
   MUST(made != NULL);
-  if (note(l, a, &q, key, made) < 0) {
+  if (note(l, a, &q, key) < 0) {
     Py_DECREF(made);
     return -1;
   }
@@ -1354,7 +1383,7 @@ static PyObject *lane_serve(Lane *l, PyObject *const *given, Py_ssize_t count) {
 /* ---------------------------------------------------------------------------------------------------------- the type itself */
 
 #define FIELDS(X)                                                                                                            \
-  X(broker) X(topics) X(topics_by_id) X(coordinator) X(entries) X(ongoing) X(txn_log) X(counters) X(ring) X(wall_ms)          \
+  X(broker) X(topics) X(topics_by_id) X(coordinator) X(entries) X(ongoing) X(txn_log) X(counters) X(ring) X(rings) X(fresh) X(wall_ms) \
   X(monotonic_ns) X(partition_of) X(storage_fault) X(rpcs) X(rpc_produce) X(rpc_end)                                      \
   X(partition_type) X(file_type) X(txn_type) X(producer_type) X(cached_type) X(producer_state_type)
 
@@ -1405,6 +1434,11 @@ static int lane_init(Lane *l, PyObject *given, PyObject *named) {
   TAKE(txn_log, l->coordinator, _log);
   TAKE(counters, broker, counters);
   TAKE(ring, broker, ring);
+  if (l->ring != Py_None) {
+    TAKE(rings, l->ring, _rings);
+    TAKE(fresh, l->ring, fresh);
+  }
+  l->number = -1;
   WANT(clock, broker, clock);
   TAKE(wall_ms, clock, wall_ms);
   TAKE(monotonic_ns, clock, monotonic_ns);
