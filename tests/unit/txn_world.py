@@ -56,7 +56,7 @@ def states_written(target: Target, name: str) -> list[str]:
                 reading = partition.read(
                     offset, max_bytes=1 << 24, isolation=Isolation.READ_UNCOMMITTED, at_least_one_batch=True
                 )
-                for next_offset, key, value in walk(spawn(server.loop, reading).result().records):
+                for next_offset, key, value in walk(bytes(spawn(server.loop, reading).result().records)):
                     offset = next_offset
                     if key is not None and transactional_id_of(key) == name:
                         txn = None if value is None else decode_txn(name, value)

@@ -242,7 +242,7 @@ class TransactionLog:
             )
             size += len(read.records)
             before = offset
-            for next_offset, key, value in walk(read.records):
+            for next_offset, key, value in walk(bytes(read.records)):
                 offset = next_offset
                 if key is not None:
                     values[key] = value

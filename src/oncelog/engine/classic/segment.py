@@ -35,6 +35,7 @@ SWAP: Final = ".swap"
 SEGMENT_FILES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, CHECKS)
 
 SCAN_BYTES: Final = 65_536
+COPIED_BYTES: Final = 65_536
 SMALL_BYTES: Final = 4096  # index.interval.bytes of Kafka: the offset index of a smaller log is empty anyway
 MOST_OFFSETS: Final = 2**31 - 1  # an index holds offsets minus the base in 32 bits, signed in Java
 UNREAD: Final = -2  # -1 is a timestamp that batches may have
@@ -524,7 +525,7 @@ class Segment:
 
     def read_batches(
         self, position: int, limit: int, max_bytes: int, at_least_one: bool, wanted: int = -1
-    ) -> tuple[bytes, int, int]:
+    ) -> tuple[Bytes, int, int]:
         """Whole batches from `position` that begin below offset `limit`, the offset behind them and where they end.
         `wanted`: where the first begins, if a read ended just before it; else `find` has looked at it."""
         chunk = self.log.read(position, min(max(max_bytes, HEADER_BYTES), self.size - position))
@@ -559,7 +560,10 @@ class Segment:
             end_offset = base_offset + delta + 1
         if size < HEADER_BYTES:
             self.refuse(position, f"{size} bytes where a batch header should be")
-        return (chunk if at == size else chunk[:at]), end_offset, position + at
+        if at == size:
+            return chunk, end_offset, position + at
+        is_large = at > COPIED_BYTES  # a look costs less than a copy, and keeps the rest of the chunk alive
+        return (memoryview(chunk)[:at] if is_large else chunk[:at]), end_offset, position + at
 
     def walk(self, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:
         """The headers of all batches from `position` to `end`, with their positions. Checks lengths only."""
