@@ -95,11 +95,12 @@ def contents(world: World) -> Contents:
                 aborted=[AbortedFrom(each.first_offset, each.producer_id) for each in read.aborted or ()],
             )
             found[f"{isolation.name} from {start}"] = [(each.offset, each.value) for each in got.records]
-    return found | one_by_one(world)
+    return found
 
 
 def one_by_one(world: World) -> Contents:
-    """Batch by batch, each read where the last one ended: such reads ask no index."""
+    """Batch by batch, each read where the last one ended: such reads ask no index. With a start of its own, for one that does may
+    refuse what this one has believed."""
     part = world.part()
     seen: list[tuple[int, object]] = []
     at = part.log_start_offset
@@ -156,7 +157,7 @@ def nothing_more(world: World) -> Contents:  # noqa: ARG001
 
 
 Look = Callable[[World], Contents]
-LOOKS: Final[Sequence[Look]] = (contents, by_time, left_by_retention)
+LOOKS: Final[Sequence[Look]] = (contents, one_by_one, by_time, left_by_retention)
 
 
 def files_of(disk: MemoryDisk, path: str = "") -> dict[str, bytes]:
@@ -250,7 +251,12 @@ def left(*, clean: bool) -> tuple[Files, Contents]:
     files = files_of(world.memory)
     if not clean:
         files.pop(CLEAN_SHUTDOWN, None)
-    wanted |= by_time(started(files)) | left_by_retention(started(files)) | kept(started(files))
+    wanted |= (
+        one_by_one(started(files))
+        | by_time(started(files))
+        | left_by_retention(started(files))
+        | kept(started(files))
+    )
     outcome, why = fate(files, wanted)
     assert outcome == HARMLESS, why
     return files, wanted

@@ -23,6 +23,7 @@ from tests.simulation.flips import (
     last_line,
     left,
     nothing_more,
+    one_by_one,
 )
 
 FLIPS = 500
@@ -78,7 +79,7 @@ def test_no_flipped_base_offset_is_believed(clean: bool) -> None:
     files, wanted = left(clean=clean)
     bits = list(base_offsets(files))
     aimed = bits[:: len(bits) // AIMED]
-    outcomes, silent = flip_these(files, wanted, aimed, (contents,))
+    outcomes, silent = flip_these(files, wanted, aimed, (one_by_one, contents))
     assert silent == []
     assert outcomes.keys() == {REFUSED}
     assert outcomes[REFUSED] >= AIMED
