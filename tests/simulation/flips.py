@@ -7,6 +7,7 @@ from typing import Final
 
 from oncelog.client.visible import AbortedFrom, visible
 from oncelog.engine.classic.checkpoints import CLEAN_SHUTDOWN
+from oncelog.engine.classic.metadata import COPIES, JOURNAL
 from oncelog.engine.memory import MemoryDisk
 from oncelog.errors import CorruptBatch, OncelogError
 from oncelog.model import Isolation, TopicPartition
@@ -25,6 +26,7 @@ RETENTION_MS: Final = 3_600_000
 MAX_TIMESTAMP: Final = -3
 LENGTH_FROM: Final = 12
 BASE_OFFSET_BYTES: Final = 8
+AIMED: Final = 300  # flips in base offsets
 
 
 def build() -> tuple[World, Contents]:
@@ -191,6 +193,10 @@ def _fate(files: Files, wanted: Contents, look: Look) -> tuple[str, str]:
     except CorruptBatch as why:
         return READER, str(why)
     except OncelogError as why:
+        # A start behind which a partition is refused may have changed other files, but no log.
+        logs = [each for each in _differences(files, files_of(world.memory)) if each.endswith(".log")]
+        if logs and look is not left_by_retention:
+            return SILENT, f"refused ({why}), and changed {logs}"
         return REFUSED, str(why)
     for name, seen in found.items():
         if wanted[name] != seen:
@@ -302,3 +308,19 @@ def last_line(files: Files, path: str) -> Iterator[tuple[str, int]]:
     data = files[path]
     for bit in range(8 * (data.rindex(b"\n", 0, -1) + 1), 8 * len(data)):
         yield path, bit
+
+
+def aimed(files: Files) -> list[tuple[str, int]]:
+    """So many bits of base offsets, spread over all of them."""
+    bits = list(base_offsets(files))
+    return bits[:: len(bits) // AIMED]
+
+
+def all_silent(count: int, seed: int) -> Iterator[str]:
+    """What the tests flip, until somebody has seen enough: for who looks whether a broken broker is noticed."""
+    for clean in (True, False):
+        yield from flip_all(count, seed, clean=clean)[1]
+        files, wanted = left(clean=clean)
+        yield from flip_these(files, wanted, aimed(files), (one_by_one, contents))[1]
+        for also in [(), COPIES[1:]] if clean else [()]:
+            yield from flip_these(files, wanted, last_line(files, JOURNAL), (nothing_more,), also=also)[1]

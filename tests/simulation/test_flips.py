@@ -11,11 +11,12 @@ from oncelog.record import time_index
 from oncelog.sim.plan import draw
 from oncelog.sim.story import Story
 from tests.simulation.flips import (
+    AIMED,
     HARMLESS,
     READER,
     REFUSED,
     SILENT,
-    base_offsets,
+    aimed,
     contents,
     fate,
     flip_all,
@@ -27,7 +28,6 @@ from tests.simulation.flips import (
 )
 
 FLIPS = 500
-AIMED = 300  # flips in base offsets
 JOURNAL_ONLY = (nothing_more,)
 SEEDS = (2, 10)  # both have segments of all three that the cleaner has been through
 KINDS = {".log", ".index", ".timeindex", ".txnindex", ".checks", ".snapshot", ".batches"}
@@ -77,9 +77,7 @@ def test_every_bit_of_the_last_line_of_the_journal_flips_and_nothing_is_lost(cle
 def test_no_flipped_base_offset_is_believed(clean: bool) -> None:
     """They are not under the batch's CRC; each batch is also where a row of reads goes on, which asks no index."""
     files, wanted = left(clean=clean)
-    bits = list(base_offsets(files))
-    aimed = bits[:: len(bits) // AIMED]
-    outcomes, silent = flip_these(files, wanted, aimed, (one_by_one, contents))
+    outcomes, silent = flip_these(files, wanted, aimed(files), (one_by_one, contents))
     assert silent == []
     assert outcomes.keys() == {REFUSED}
     assert outcomes[REFUSED] >= AIMED

@@ -8,6 +8,7 @@ with the same syncs between them, to the disk itself.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from oncelog.errors import StorageFault
 from oncelog.ports import Bytes, Disk, File
 from oncelog.tasks import Future, resolved
 
@@ -127,6 +128,8 @@ class Draft:
     def _content(self, path: str) -> _Content:
         content = self._touched.get(path)
         if content is None:
+            if path in self._touched:
+                raise StorageFault(f"open of {path} failed: No such file")
             file = self._disk.open(path)
             self._opened.append(file)
             content = _Content(file)
