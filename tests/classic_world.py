@@ -123,8 +123,8 @@ class World:
         assert isinstance(found, Appended), found
         return found
 
-    def put_verified(self, batch: bytes) -> Appended:
-        """As the transaction coordinator lets the first batch of a transaction pass: with a guard."""
+    def guard_for(self, batch: bytes) -> Guard | None:
+        """As the transaction coordinator gives one for the first batch of a transaction."""
         header, part = read_header(batch), self.part()
         guard = begin_verification(
             part.state,
@@ -135,7 +135,10 @@ class World:
             now=self.clock.wall_ms(),
         )
         assert guard is None or isinstance(guard, Guard)
-        found = self.run(part.append(batch, acks=Acks.ALL, guard=guard))
+        return guard
+
+    def put_verified(self, batch: bytes) -> Appended:
+        found = self.run(self.part().append(batch, acks=Acks.ALL, guard=self.guard_for(batch)))
         assert isinstance(found, Appended), found
         return found
 

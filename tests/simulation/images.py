@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from oncelog.engine.memory import MemoryDisk
+from oncelog.engine.memory import MemoryDisk, MemoryFile
 from oncelog.ports import Bytes, Disk, File
 from oncelog.sim.loop import VirtualLoop
 from oncelog.tasks import Future
@@ -52,7 +52,7 @@ class RecordedFile:
 
 
 class Recorder:
-    """A Disk that notes what is done to another one. A sync counts when it is over."""
+    """A Disk that notes what is done to another one. A sync counts when it is over, for what was there when it began."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -86,7 +86,7 @@ class Recorder:
 
     def sync(self, files: Sequence[File]) -> Future[None]:
         done = self._disk.sync([_inner(file) for file in files])
-        # Noted when it began and counted only if it was over before the cut: what is written meanwhile is not promised.
+        # What is written meanwhile is not promised: `image` takes what was there at `began`.
         began = len(self.changes)
         done.add_callback(
             lambda _: self.changes.append(Change("synced", " ".join(f.path for f in files), at=began))
@@ -114,10 +114,41 @@ def image(changes: Sequence[Change], directory: Path, dice: int) -> None:
     random = Random(f"image {dice}")
     disk = MemoryDisk(VirtualLoop(random), random)
     moved: dict[str, str] = {}
-    for change in changes:
-        _play(disk, change, moved)
+    begun: dict[
+        int, list[int]
+    ] = {}  # what a sync must hold: the change before which it began -> that by which it was over
+    for number, change in enumerate(changes):
+        if change.what == "synced":
+            begun.setdefault(change.at, []).append(number)
+    syncs: dict[int, dict[MemoryFile, bytes]] = {}
+    newest: dict[str, int] = {}  # path -> when the sync began that said last what is durable
+    for number, change in enumerate(changes):
+        for end in begun.get(number, ()):
+            syncs[end] = {file: file.read(0, file.size()) for file in _files(disk, changes[end], moved)}
+        if change.what == "synced":
+            for file, data in syncs.pop(number).items():
+                if newest.get(file.path, -1) <= change.at:
+                    newest[file.path] = change.at
+                    _make_durable(file, data)
+        else:
+            _play(disk, change, moved)
     disk.crash("power")
     _dump(disk, "", directory)
+
+
+def _files(disk: MemoryDisk, synced: Change, moved: dict[str, str]) -> list[MemoryFile]:
+    names = [path if disk.exists(path) else moved.get(path, path) for path in synced.path.split()]
+    return [disk.open(name) for name in names if disk.exists(name)]
+
+
+def _make_durable(file: MemoryFile, data: bytes) -> None:
+    """These bytes of a while ago, and no more: whatever was changed since may be there after a cut, or not."""
+    node = file._node  # pyright: ignore[reportPrivateUsage]
+    node.durable[:] = data
+    same = next((at for at, (old, new) in enumerate(zip(data, node.cache, strict=False)) if old != new), None)
+    if same is None and len(node.cache) < len(data):
+        same = len(node.cache)
+    node.changed_from = same
 
 
 def _play(disk: MemoryDisk, change: Change, moved: dict[str, str]) -> None:
@@ -133,11 +164,6 @@ def _play(disk: MemoryDisk, change: Change, moved: dict[str, str]) -> None:
             file.truncate(change.at)
         elif what == "sync":
             disk.sync_now([file])
-    elif what == "synced":
-        for each in path.split():
-            each = each if disk.exists(each) else moved.get(each, each)
-            if disk.exists(each):
-                disk.sync_now([disk.open(each)])
     elif what == "make":
         disk.make_directory(path)
     elif what == "rename":

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from oncelog.engine.classic.checks import decode_checks, encode_checks
+from oncelog.engine.classic.metadata import COPIES
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.memory import MemoryDisk, MemoryFile
 from oncelog.engine.port import Appended, Refused
@@ -172,15 +173,17 @@ def test_seed_42_a_log_start_is_durable_before_anybody_sees_it() -> None:
 
 
 def test_seed_31_a_damaged_last_line_of_the_journal_is_no_torn_one_after_a_clean_stop() -> None:
+    """Damaged in both copies: in one it is read in the other (decision 0031)."""
     world = World(durability="power").start()
     world.topic("a")
     world.topic("b")
     world.stop()
-    file = world.memory.open("oncelog-topics.journal")
-    at = file.size() - 5
-    file.write_at(at, bytes([file.read(at, 1)[0] ^ 1]))
+    for copy in COPIES:
+        file = world.memory.open(copy)
+        at = file.size() - 5
+        file.write_at(at, bytes([file.read(at, 1)[0] ^ 1]))
     for _ in range(2):  # and it is not forgotten by asking again
-        with pytest.raises(CorruptLog, match="after a clean stop"):
+        with pytest.raises(CorruptLog, match="no cut has torn it"):
             world.again()
 
 

@@ -1,9 +1,12 @@
 """What a start finds after a crash: torn ends are cut, damage is refused, state is rebuilt (spec 5.1, reliability 4)."""
 
+import json
+
 import pytest
 
 from oncelog.engine.classic.caches import BATCHES
 from oncelog.engine.classic.checkpoints import CLEAN_SHUTDOWN
+from oncelog.engine.classic.metadata import COPIES, JOURNAL, encode_line
 from oncelog.engine.classic.segment import (
     LOG,
     OFFSET_INDEX,
@@ -14,9 +17,9 @@ from oncelog.engine.classic.segment import (
 )
 from oncelog.engine.port import AbortedTransaction, Appended, Refused
 from oncelog.errors import CorruptLog, ErrorCode
-from oncelog.model import Origin
+from oncelog.model import Acks, Origin
 from oncelog.record.batch import NewRecord, build_batch
-from tests.classic_world import World, batch_of
+from tests.classic_world import Killed, World, batch_of
 
 FIRST_LOG = f"t-0/{file_name(0, LOG)}"
 
@@ -98,7 +101,7 @@ def test_b52_a_log_shorter_than_the_recovery_point_is_refused() -> None:
     data = content(world, FIRST_LOG)
     world.disk.remove(CLEAN_SHUTDOWN)
     replace(world, FIRST_LOG, data[: len(data) // 2])
-    with pytest.raises(CorruptLog, match="ends at offset 1, wanted all below the recovery point 2"):
+    with pytest.raises(CorruptLog, match="ends: at offset 1, wanted all below the recovery point 2"):
         world.again()
     world.disk.remove(FIRST_LOG)
     with pytest.raises(CorruptLog, match="no segment is left"):
@@ -129,16 +132,107 @@ def test_a_last_batch_whose_base_offset_flipped_is_refused_after_a_clean_stop(bi
         world.values()
 
 
-def test_b51_the_clean_shutdown_file_goes_before_anything_is_loaded() -> None:
+def test_b51_the_clean_shutdown_file_goes_before_anything_is_changed() -> None:
     world = World().start()
     world.topic()
     world.put("a")
     world.stop()
     assert world.disk.exists(CLEAN_SHUTDOWN)
-    replace(world, "recovery-point-offset-checkpoint", b"broken")
-    with pytest.raises(CorruptLog):
-        world.again()
-    assert not world.disk.exists(CLEAN_SHUTDOWN)
+    changes: list[tuple[str, str]] = []
+    world.memory.before_change = lambda what, path: changes.append((what, path))
+    world.again()
+    assert changes[:2] == [("remove", CLEAN_SHUTDOWN), ("sync directory", "")]
+    assert len(changes) > 2
+
+
+def everything(world: World) -> dict[str, bytes | None]:
+    """All files and directories, and what is in them."""
+    found: dict[str, bytes | None] = {}
+    for name in world.disk.list(""):
+        if world.memory.is_directory(name):
+            found[name] = None
+            found |= {f"{name}/{each}": content(world, f"{name}/{each}") for each in world.disk.list(name)}
+        else:
+            found[name] = content(world, name)
+    return found
+
+
+def half_done() -> World:
+    """A killed broker with all that a start would do: a torn end, an unreadable snapshot, a deletion and a swap half done, what
+    belongs to no topic; and a second topic, after them in order, with a durable log."""
+    world = World(durability="power", settings={"log.flush.offset.checkpoint.interval.ms": "100"}).start()
+    world.topic(configs={"segment.bytes": "1024"})
+    for number in range(20):
+        world.put("x" * 100, producer_id=1, producer_epoch=0, base_sequence=number)
+    world.topic("u")
+    world.run(world.part("u").append(batch_of("y"), acks=Acks.ALL))
+    world.topic("gone")
+    deleted = encode_line({"deleted": "gone", "id": world.engine.topics["gone"].id.hex()})
+    world.settle(500)
+    world.put("z", producer_id=1, producer_epoch=0, base_sequence=20)
+    bases = [segment.base_offset for segment in world.part().segments]
+    last = f"t-0/{file_name(bases[-1], LOG)}"
+    world.crash("process")
+    replace(world, last, content(world, last)[:-3])
+    replace(world, f"t-0/{file_name(bases[-1], SNAPSHOT)}", b"torn")
+    replace(world, f"t-0/{file_name(bases[-1], TIME_INDEX)}", b"torn")
+    for suffix in (LOG, OFFSET_INDEX, TIME_INDEX):
+        path = f"t-0/{file_name(bases[1], suffix)}"
+        replace(world, f"{path}.swap", content(world, path))
+    names = " ".join(file_name(base, "") for base in bases[1:2])
+    replace(
+        world, f"t-0/{file_name(bases[1], '.replaces.swap')}", f"{names}\n.index .timeindex .log\n".encode()
+    )
+    replace(world, f"t-0/{file_name(bases[1], '.log.cleaned')}", b"of a cleaner that was killed")
+    for name in COPIES:
+        replace(world, name, content(world, name) + deleted)
+    world.disk.make_directory("other-3")
+    replace(world, f"other-3/{file_name(0, LOG)}", b"?")
+    return world
+
+
+def test_a_start_that_is_refused_changes_no_file() -> None:
+    world = half_done()
+    log = f"u-0/{file_name(0, LOG)}"
+    whole = content(world, log)
+    replace(world, log, whole[:-1] + bytes([whole[-1] ^ 1]))
+    before = everything(world)
+    changes: list[tuple[str, str]] = []
+    world.memory.before_change = lambda what, path: changes.append((what, path))
+    for _ in range(2):
+        with pytest.raises(CorruptLog, match=r"u-0/0+\.log at position 0"):
+            world.again()
+        assert everything(world) == before
+    assert changes == []
+    # Mended, it does all of it.
+    replace(world, log, whole)
+    world.again()
+    names = world.disk.list("t-0")
+    assert not any(name.endswith((".swap", ".cleaned")) for name in names)
+    assert not world.disk.exists("gone-0")
+    assert not world.disk.exists("other-3")
+    assert [*world.values()] == list(range(20))
+    assert world.put("z", producer_id=1, producer_epoch=0, base_sequence=20).base_offset == 20
+    assert world.crash("process").start().part().log_end_offset == 21
+
+
+def test_a_partition_that_is_refused_when_it_is_first_asked_for_is_left_as_it_was() -> None:
+    """After a clean stop its files are read when somebody comes."""
+    world = World(durability="power").start()
+    world.topic(configs={"segment.bytes": "1024"})
+    for number in range(20):
+        world.put("x" * 100, producer_id=1, producer_epoch=0, base_sequence=number)
+    base = world.part().segments[-1].base_offset
+    world.stop()
+    replace(world, f"t-0/{file_name(20, SNAPSHOT)}", b"unreadable, so it is dropped")
+    path = f"t-0/{file_name(base, LOG)}"
+    replace(world, path, content(world, path)[:-150])
+    world.again()
+    before = files(world)
+    for _ in range(2):
+        with pytest.raises(CorruptLog):
+            _ = world.part().log_end_offset
+        assert files(world) == before
 
 
 def test_rec_1_a_clean_start_reads_no_log_data_and_an_unclean_one_checks_it() -> None:
@@ -428,25 +522,163 @@ def test_a_segment_behind_a_cut_goes_too() -> None:
     assert [segment.base_offset for segment in world.part().segments] == bases[:3]
 
 
-def test_the_journal_survives_a_torn_line_and_refuses_damage() -> None:
+def two_topics() -> World:
     world = World().start()
     world.topic("a")
-    world.topic("b")
-    world.crash("process")
-    journal = content(world, "oncelog-topics.journal")
-    replace(world, "oncelog-topics.journal", journal + b'0123abcd {"topic": "c')
+    world.topic("b", configs={"segment.bytes": "2048"})
+    return world
+
+
+TORN = (b'0123abcd {"topic": "c', b"\0" * 30, b'0123abcd {"top\0\0\0\0\0"}\n', b"\xd5\n\xaa\n" + b"\0" * 7)
+
+
+@pytest.mark.parametrize("torn", TORN)
+@pytest.mark.parametrize("other", [b"", *TORN])
+def test_a_line_of_the_journal_that_is_torn_in_both_copies_is_cut(torn: bytes, other: bytes) -> None:
+    world = two_topics().crash("process")
+    for name, end in zip(COPIES, (torn, other), strict=True):
+        replace(world, name, content(world, name) + end)
     world.start()
     assert sorted(world.engine.topics) == ["a", "b"]
-    world.crash("process")
-    journal = content(world, "oncelog-topics.journal")
-    at = journal.index(b'"topic":"a"')
-    replace(world, "oncelog-topics.journal", journal[:at] + b"X" + journal[at + 1 :])
-    with pytest.raises(CorruptLog, match="line 3 does not match its CRC"):
+    assert content(world, JOURNAL) == content(world, COPIES[1])
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["after a clean stop", "after a kill"])
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_flipped_bit_in_one_copy_of_the_journal_is_mended(copy: str, clean: bool) -> None:
+    """The last line says each of the things that a journal can say; nothing of it is lost."""
+    for last in ("topic", "configs", "producer ids", "deletion"):
+        world = two_topics()
+        if last == "topic":
+            world.topic("c", 2)
+        elif last == "configs":
+            world.run(world.engine.set_topic_configs("b", {"segment.bytes": "4096"}))
+        elif last == "producer ids":
+            world.run(world.engine.claim_producer_ids(1000))
+        else:
+            world.run(world.engine.delete_topic("a"))
+        if clean:
+            world.stop()
+        world.crash("process")
+        before, wanted = everything(world), None
+        whole = content(world, copy)
+        lines = whole.split(b"\n")
+        first = len(whole) - len(lines[-2]) - 1
+        for bit in (None, *range(8 * first, 8 * len(whole), 3), *range(0, 8 * first, 31)):
+            world = World()
+            for name, data in before.items():
+                if data is None:
+                    world.disk.make_directory(name)
+                else:
+                    replace(world, name, data)
+            if bit is not None:
+                changed = bytearray(whole)
+                changed[bit // 8] ^= 1 << bit % 8
+                replace(world, copy, bytes(changed))
+            world.start()
+            found = (
+                {
+                    name: (each.id, len(each.partitions), each.configs)
+                    for name, each in world.engine.topics.items()
+                },
+                world.run(world.engine.claim_producer_ids(1)),
+            )
+            wanted = wanted or found
+            assert found == wanted, (last, bit)
+            assert content(world, JOURNAL) == content(world, COPIES[1])
+
+
+def test_the_journal_refuses_damage_that_no_cut_can_have_made() -> None:
+    world = two_topics().crash("process")
+    journal = content(world, JOURNAL)
+
+    def refused(match: str, *texts: bytes | None) -> None:
+        for name, data in zip(COPIES, texts, strict=True):
+            world.disk.remove(name)
+            if data is not None:
+                replace(world, name, data)
+        for _ in range(2):  # and it is not forgotten by asking again
+            with pytest.raises(CorruptLog, match=match):
+                world.again()
+
+    def damaged(word: bytes) -> bytes:
+        at = journal.index(word)
+        return journal[:at] + b"X" + journal[at + 1 :]
+
+    one, last = damaged(b'"topic":"a"'), damaged(b'"topic":"b"')
+    refused("line 3 does not match its CRC, but line 4 does", one, one)
+    refused("line 2 does not match its CRC, and starts replace", damaged(b'"producer_ids"'), None)
+    refused("line 1 does not match", b"", b"")
+    refused("no cut has torn it", last, None)  # this broker writes two copies
+    third = journal.split(b"\n")[2] + b"\n"
+    other = encode_line({**json.loads(third[9:]), "topic": "c"})
+    refused("line 3 is another one", journal, journal.replace(third, other))
+    refused("journal is missing", None, None)
+    replace(world, JOURNAL, last)
+    replace(world, COPIES[1], last)
+    world.again()  # may have been torn: nobody was answered
+    assert sorted(world.engine.topics) == ["a"]
+    world.stop()
+    journal = content(world, JOURNAL)
+    last = damaged(b'"topic":"a"')
+    refused("no cut has torn it", last, last)
+
+
+def test_a_start_that_was_cut_between_the_copies_of_the_journal_lost_nothing() -> None:
+    changed = 0
+    for changed in range(1, 40):
+        world = two_topics().crash("process")
+        left = changed
+
+        def count(*_: str) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise Killed
+
+        world.memory.before_change = count
+        try:
+            world.start()
+        except Killed:
+            pass
+        else:
+            break
+        world.crash("power").start()
+        assert sorted(world.engine.topics) == ["a", "b"]
+    assert 10 < changed < 39
+
+
+def test_a_damaged_new_copy_of_the_journal_gives_way_to_the_old_one_beside_it() -> None:
+    world = two_topics().crash("process")
+    old = content(world, JOURNAL)
+    world.start().crash("process")
+    new = content(world, JOURNAL)
+    assert new != old
+    at = new.index(b'"topic":"b"')
+    replace(world, JOURNAL, new[:at] + b"X" + new[at + 1 :])
+    replace(world, COPIES[1], old + b"torn")
+    world.start()
+    assert sorted(world.engine.topics) == ["a", "b"]
+
+
+def test_a_directory_of_before_has_one_copy_and_its_torn_line_is_cut() -> None:
+    world = two_topics().crash("process")
+    head, _, rest = content(world, JOURNAL).partition(b"\n")
+    head = encode_line({"starts": json.loads(head[9:])["starts"]})
+    for end, left in ((b"", ["a", "b"]), (b"torn", ["a", "b"])):
+        world.crash("process")
+        replace(world, JOURNAL, head + rest + end)
+        world.disk.remove(COPIES[1])
         world.start()
-    replace(world, "oncelog-topics.journal", journal)
-    world.disk.remove("oncelog-topics.journal")
-    with pytest.raises(CorruptLog, match="journal is missing"):
-        world.again()
+        assert sorted(world.engine.topics) == left
+        assert content(world, JOURNAL) == content(world, COPIES[1])
+    # A broker of before went on with it, and knows nothing of the other copy.
+    world.topic("c")
+    world.crash("process")
+    starts = json.loads(content(world, JOURNAL).partition(b"\n")[0][9:])["starts"]
+    replace(world, JOURNAL, encode_line({"starts": starts + 1}) + rest + b"torn")
+    world.start()
+    assert sorted(world.engine.topics) == ["a", "b"]
 
 
 def test_trap_14_producer_ids_are_never_given_twice() -> None:

@@ -12,6 +12,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, TypeVar
 
 from oncelog.broker.groups_shard import LiveShard, Status
+from oncelog.engine.classic.checkpoints import CLEAN_SHUTDOWN
 from oncelog.engine.classic.checks import CHECKS, decode_checks
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.segment import Segment
@@ -454,8 +455,8 @@ class Invariants:
     # Bit rot
 
     def check_flips(self, count: int, rng: Random, *, only: str = "") -> None:
-        """Single bits, each in a copy of what a clean stop left: refused by name, seen by a reader, or harmless. `only`: how the
-        paths of the files begin that are hit."""
+        """Single bits, each in a copy of what a clean stop left, every second one as a kill would have left it: refused by name, seen
+        by a reader, or harmless. `only`: how the paths of the files begin that are hit."""
         disk = self._world.disk
         passed = self._world.clock.wall_ms() - START_WALL_MS
         times = [MAX_TIMESTAMP, *(START_WALL_MS + number * passed // TIMES for number in range(TIMES))]
@@ -465,16 +466,17 @@ class Invariants:
         for path, size in sizes.items():
             if size and path.startswith(only):
                 kinds.setdefault(_kind(path), []).append(path)
-        for _ in range(count):
+        for number in range(count):
             # The few files of a kind are hit as often as the many.
             path = rng.choice(kinds[rng.choice(sorted(kinds))])
             at, bit = rng.randrange(sizes[path]), rng.randrange(8)
             if _is_uncovered(disk, path, at):
                 continue
             self.flips += 1
-            what = f"bit {bit} of byte {at} of {path}"
+            killed = number % 2 == 1 and path != CLEAN_SHUTDOWN
+            what = f"bit {bit} of byte {at} of {path}{' after a kill' if killed else ''}"
             try:
-                machine = self._replayed(flip=(path, at, bit))
+                machine = self._replayed(flip=(path, at, bit), killed=killed)
             except OncelogError:
                 self.refused += 1
                 continue
@@ -511,9 +513,11 @@ class Invariants:
                         f"13: {what} of {partition.directory}: {mine}, a restart would find {theirs}"
                     )
 
-    def _replayed(self, *, serving: bool = True, flip: tuple[str, int, int] | None = None) -> Machine:
-        """The broker that would come up if this one were killed now, on a copy of its disk, with one bit of it flipped; or
-        its engine alone, which ends no transactions."""
+    def _replayed(
+        self, *, serving: bool = True, flip: tuple[str, int, int] | None = None, killed: bool = False
+    ) -> Machine:
+        """The broker that would come up if this one were killed now, on a copy of its disk, with one bit of it flipped, or without
+        the mark of a clean stop; or its engine alone, which ends no transactions. Its engine changes no file if it is refused."""
         self.replays += flip is None
         mine = self._world
         disk = mine.disk.copy(mine.loop, Random(0))
@@ -521,7 +525,23 @@ class Invariants:
             path, at, bit = flip
             file = disk.open(path)
             file.write_at(at, bytes([file.read(at, 1)[0] ^ 1 << bit]))
+        if killed:
+            disk.remove(CLEAN_SHUTDOWN)
         world = World("replay", mine.settings, after=(mine, disk))
+        if flip is None:
+            return self._started(world, serving=serving)
+        before = _bytes_of(disk)
+        try:
+            return self._started(world, serving=serving)
+        except OncelogError as refusal:
+            engine: Any = world.machine.engine  # looked at from inside
+            after = before if engine._timers else _bytes_of(disk)  # who refuses later has begun to serve
+            changed = sorted(path for path in {**before, **after} if before.get(path) != after.get(path))
+            if changed:
+                raise Broken(f"a start that was refused ({refusal}) changed {changed}") from refusal
+            raise
+
+    def _started(self, world: World, *, serving: bool) -> Machine:
         machine = world.machine
         if not serving:
             task = spawn(machine.loop, machine.engine.start(), "start")
@@ -539,6 +559,14 @@ class Invariants:
                 raise Broken("13: a restart would not come up")
             world.check_start()
         return world.machine
+
+
+def _bytes_of(disk: MemoryDisk) -> dict[str, bytes]:
+    files = {path: disk.open(path) for path in files_of(disk)}
+    found = {path: file.read(0, file.size()) for path, file in files.items()}
+    for file in files.values():
+        file.close()
+    return found
 
 
 def _kind(path: str) -> str:
@@ -603,6 +631,11 @@ def _contents(machine: Machine, times: Sequence[int]) -> dict[str, Any]:
     """All that anybody could be told, or that it is refused; each way to look on its own, for a reader may see by a CRC what
     somebody else would believe."""
     found: dict[str, Any] = {"offsets": _offsets(machine)}
+    found["topics"] = {
+        name: (topic.id, len(topic.partitions), dict(topic.configs))
+        for name, topic in machine.engine.topics.items()
+    }
+    found["next producer id"] = _done(machine, machine.engine.claim_producer_ids(1)).start
     found |= {txn.transactional_id: txn for txn in machine.runtime.transactions.all()}
 
     def look(name: str, at: Callable[[], object]) -> None:

@@ -112,51 +112,54 @@ class ClassicEngine:
     # Start and stop
 
     async def start(self) -> None:
+        """Looks at everything before it changes anything: a start that is refused leaves all files as they were."""
         disk = self._disk
-        self._meta = self._read_meta()
+        self._meta, born = self._read_meta()
         clean = disk.exists(CLEAN_SHUTDOWN)
-        if clean:  # before anything is read: a crash from here on means recovery, twice if need be (B51)
-            self._journal.check()
-            disk.remove(CLEAN_SHUTDOWN)
-            disk.sync_directory("")
-        self._metadata = self._journal.load()
+        self._metadata = self._journal.read(clean=clean)
         points = read_offsets(disk, RECOVERY_POINTS)
         starts = read_offsets(disk, LOG_START_OFFSETS)
         self._cleaned = read_offsets(disk, CLEANED_OFFSETS)
-        directories = self._tidy(disk.list(""))
+        names = disk.list("")
         for entry in self._metadata.topics.values():
             self._add_topic(entry, points, starts)
-        missing = [each for each in self._partitions.values() if each.directory not in directories]
+        there = set(names)
+        missing = [each for each in self._partitions.values() if each.directory not in there]
         for partition in missing:
             if partition.recovery_point:
                 raise CorruptLog(
                     f"{partition.directory} is missing, wanted its log up to {partition.recovery_point} at least"
                 )
+        found = [] if clean else await self._look_at_all()
+        if born:
+            write_file(disk, META_PROPERTIES, encode_meta_properties(self._meta).encode())
+        if clean:  # before anything is changed: a crash from here on means recovery, twice if need be (B51)
+            disk.remove(CLEAN_SHUTDOWN)
+            disk.sync_directory("")
+        self._journal.rewrite(self._metadata)
+        self._tidy(names)
+        for partition in missing:
             self._make_directory(partition)
         if not clean:
-            await self._recover_all()
+            await self._recover_all(found)
         if missing or not clean:
             disk.sync_directory("")
             await self._write_checkpoints()
         self._start_timers()
 
-    def _read_meta(self) -> MetaProperties:
+    def _read_meta(self) -> tuple[MetaProperties, bool]:
+        """What the directory says of itself, and whether it is new and that is still to be written."""
         meta = read_text(self._disk, META_PROPERTIES, decode_meta_properties)
         if meta is None:
             cluster, directory = self._chance.token_bytes(16), self._chance.token_bytes(16)
-            meta = MetaProperties(encode_uuid(cluster), self._config.node_id, encode_uuid(directory))
-            write_file(self._disk, META_PROPERTIES, encode_meta_properties(meta).encode())
-        elif meta.node_id != self._config.node_id:
+            return MetaProperties(encode_uuid(cluster), self._config.node_id, encode_uuid(directory)), True
+        if meta.node_id != self._config.node_id:
             raise BadConfig(f"node.id: {META_PROPERTIES} says {meta.node_id}, found {self._config.node_id}")
-        return meta
+        return meta, False
 
-    def _tidy(self, names: list[str]) -> set[str]:
+    def _tidy(self, names: list[str]) -> None:
         """Finishes deletions that a crash interrupted, and sets aside what no topic owns."""
-        wanted = {
-            f"{topic.name}-{index}"
-            for topic in self._metadata.topics.values()
-            for index in range(topic.partitions)
-        }
+        wanted = {each.directory for each in self._partitions.values()}
         gone = self._metadata.deleted
         for name in names:
             topic, _, index = name.rpartition("-")
@@ -170,23 +173,33 @@ class ClassicEngine:
                 aside = _cut(topic, f"-{index}.{self._chance.token_bytes(16).hex()}-stray")
                 log.warning("engine.stray directory=%s renamed_to=%s", name, aside)
                 self._disk.rename(name, aside)
-        return wanted.intersection(names)
 
-    async def _recover_all(self) -> None:
-        """Checks all logs, in the loop: nobody is served yet."""
+    async def _look_at_all(self) -> list[Loaded]:
+        """Reads all logs, in the loop: nobody is served yet."""
+        found: list[Loaded] = []
+        slices = Slices(self._loop, self._clock)
+        for partition in self._partitions.values():
+            found.append(
+                recover(
+                    self._store,
+                    partition.directory,
+                    partition.config,
+                    log_start_offset=partition.stored_log_start,
+                    recovery_point=partition.recovery_point,
+                    leader_epoch=partition.leader_epoch,
+                )
+            )
+            await slices.rest()
+        return found
+
+    async def _recover_all(self, all_found: Sequence[Loaded]) -> None:
+        """Makes all logs what they were found to be."""
         unsynced: list[File] = []
         closed: list[File] = []
         directories: list[str] = []
         slices = Slices(self._loop, self._clock)
-        for partition in self._partitions.values():
-            found: Loaded = recover(
-                self._store,
-                partition.directory,
-                partition.config,
-                log_start_offset=partition.stored_log_start,
-                recovery_point=partition.recovery_point,
-                leader_epoch=partition.leader_epoch,
-            )
+        for partition, found in zip(self._partitions.values(), all_found, strict=True):
+            found.keep(self._disk)
             closed += found.closed
             if found.changed or found.closed or (self._store.power and found.unsynced):
                 directories.append(partition.directory)
@@ -368,8 +381,8 @@ class ClassicEngine:
         file.close()
 
     async def _write(self, entry: Mapping[str, Any]) -> None:
-        """One line of the journal, durable when it returns: in either mode, it is rare enough."""
-        await self._disk.sync((self._journal.append(entry),))
+        """One line of both copies of the journal, durable when it returns: in either mode, it is rare enough."""
+        await self._disk.sync(self._journal.append(entry))
 
     async def claim_producer_ids(self, count: int) -> range:
         async with self._changing:

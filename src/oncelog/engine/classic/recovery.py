@@ -1,18 +1,22 @@
 """Reads a partition's directory back: trusting it after a clean stop, batch by batch otherwise (spec 5.1).
 
 Past the recovery point a bad batch is the torn end of what was never acknowledged: it is cut off. Below it everything
-was durable once, so a bad batch is damage that one copy cannot repair: the start is refused (reliability 4, rule 4).
+was durable once, so a bad batch is damage that one copy cannot repair: the start is refused (reliability 4, rule 4). What is to
+be done is found first, on a draft, and done only when nothing is refused: a start that is refused changes no file.
 """
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from oncelog.config import TopicConfig
 from oncelog.engine.classic.caches import BATCHES, encode_caches, restore_caches
 from oncelog.engine.classic.checkpoints import LEADER_EPOCHS, read_file, read_text, write_file
 from oncelog.engine.classic.checks import CHECKS
+from oncelog.engine.classic.draft import Draft
 from oncelog.engine.classic.segment import (
     CLEANED,
     DELETED,
@@ -63,6 +67,7 @@ OWNERS: Final = {
 class Loaded:
     """A partition as it was found."""
 
+    disk: Draft
     state: LogState
     segments: list[Segment]
     epochs: list[LeaderEpoch] | None  # None: there is no file, or it cannot be read
@@ -75,6 +80,13 @@ class Loaded:
     epochs_kept: bool = False  # there is a file of leader epochs, which must not fall behind
     recovered: bool = False  # batch by batch: the index files may be behind the log
 
+    def keep(self, disk: Disk) -> None:
+        """Nothing is refused: what was found to be done is done to the disk itself. Blocks where that syncs."""
+        self.disk.keep()
+        for segment in self.segments:
+            segment.move(disk)
+        self.closed = [disk.open(file.path) for file in self.closed]
+
 
 def load(store: Store, directory: str, *, log_start_offset: int, recovery_point: int) -> Loaded:
     """After a clean stop: the end comes from the last index entry, the producers from the newest snapshot.
@@ -82,8 +94,16 @@ def load(store: Store, directory: str, *, log_start_offset: int, recovery_point:
     A stop tells the end as the recovery point too. No CRC is looked at here, and base offsets are under none: a bit that flipped
     in the last batch would give an offset a second time, or leave a gap.
     """
-    names = finish_swaps(store, directory, store.disk.list(directory))
-    found = _open(store, directory, names, log_start_offset)
+    disk = Draft(store.disk)
+    with closing(disk):
+        found = _load(store, disk, directory, log_start_offset, recovery_point)
+        found.keep(store.disk)
+    return found
+
+
+def _load(store: Store, disk: Draft, directory: str, log_start_offset: int, recovery_point: int) -> Loaded:
+    names = finish_swaps(disk, directory, disk.list(directory))
+    found = _open(store, disk, directory, names, log_start_offset)
     if found.segments:
         _check_first(found.segments, log_start_offset)
         last = found.segments[-1]
@@ -114,10 +134,12 @@ def recover(
     recovery_point: int,
     leader_epoch: int,
 ) -> Loaded:
-    """After anything else: checks every batch from the segment that holds the recovery point (REC-2)."""
-    before = store.disk.list(directory)
-    names = finish_swaps(store, directory, before)
-    found = _open(store, directory, names, log_start_offset)
+    """After anything else: checks every batch from the segment that holds the recovery point (REC-2). Nothing is changed before
+    the caller says `keep`: another partition may be refused."""
+    disk = Draft(store.disk)
+    before = disk.list(directory)
+    names = finish_swaps(disk, directory, before)
+    found = _open(store, disk, directory, names, log_start_offset)
     found.changed = names != before
     segments = found.segments
     found.recovered = bool(segments)
@@ -137,7 +159,7 @@ def recover(
     _replay(state, segments[:first], start)
     if state.producers and start not in found.snapshots:
         # Now, for a later start may find the segments before it cleaned, and less in them.
-        take_snapshot(directory, state).write(store.disk)
+        take_snapshot(directory, state).write(disk)
         found.snapshots.append(start)
     if found.epochs is None:
         epochs = _leader_epochs([], segments[:first])
@@ -145,6 +167,7 @@ def recover(
         epochs = [epoch for epoch in found.epochs if epoch.start_offset < start]
     found.epochs = epochs
     whole = len(segments)
+    cut: str | None = None
     for at in range(first, len(segments)):
         segment = segments[at]
         if at > first:
@@ -152,13 +175,13 @@ def recover(
                 whole = at  # the segment before it ends early, at the end of a batch
                 break
             if state.log_end_offset not in found.snapshots:
-                take_snapshot(directory, state).write(store.disk)
+                take_snapshot(directory, state).write(disk)
                 found.snapshots.append(state.log_end_offset)
-        cut = _recover_segment(segment, found, epochs, config, recovery_point, leader_epoch)
-        if cut or (segment.size and state.log_end_offset > recovery_point):
+        cut = _recover_segment(segment, found, epochs, config, leader_epoch)
+        if cut is not None or (segment.size and state.log_end_offset > recovery_point):
             # A cut too: undone by a power cut it would leave the torn end in the middle of the log.
             found.unsynced.append(segment)
-        if cut:
+        if cut is not None:
             whole = at + 1
             break
         if at + 1 < len(segments):
@@ -167,17 +190,19 @@ def recover(
             segment.retire()
     if state.log_end_offset < recovery_point:
         raise CorruptLog(
-            f"{segments[whole - 1].path(LOG)} ends at offset {state.log_end_offset}, "
-            f"wanted all below the recovery point {recovery_point}"
+            f"{segments[whole - 1].path(LOG)} {cut or 'ends'}: at offset {state.log_end_offset}, wanted all below the recovery "
+            f"point {recovery_point}. This was durable and is damaged, restore the file from a copy"
         )
     for later in segments[whole:]:  # REC-2: nothing may follow a cut
-        log.warning("recovery.segment_removed file=%s bytes=%d", later.path(LOG), later.size)
+        disk.then(
+            partial(log.warning, "recovery.segment_removed file=%s bytes=%d", later.path(LOG), later.size)
+        )
         later.remove()
         found.changed = True
     del segments[whole:]
     for offset in [offset for offset in found.snapshots if offset > state.log_end_offset]:
         # Of a log that is no more. The directory is synced before anything is appended: it must never come back.
-        _drop_snapshot(store, directory, found, offset)
+        _drop_snapshot(directory, found, offset)
     if not segments[-1].size:
         found.changed = (
             True  # killed just after it was made: its name may not be durable, and it is used from now on
@@ -192,10 +217,9 @@ def _recover_segment(
     found: Loaded,
     epochs: list[LeaderEpoch],
     config: TopicConfig,
-    recovery_point: int,
     leader_epoch: int,
-) -> bool:
-    """Evolves the state over all good batches, rebuilds the indexes, and cuts the rest off; tells whether it did."""
+) -> str | None:
+    """Evolves the state over all good batches, rebuilds the indexes, and cuts the rest off; tells where and why, if it did."""
     state = found.state
     segment.begin()
     segment.clear_aborted()
@@ -215,19 +239,14 @@ def _recover_segment(
         )
         position = at + header.size
     if why is None:
-        return False
-    if state.log_end_offset < recovery_point:
-        raise CorruptLog(
-            f"{segment.path(LOG)} at position {position}: {why}. Offset {state.log_end_offset} is below the recovery "
-            f"point {recovery_point}: this was durable and is damaged, restore the file from a copy"
-        )
-    log.warning(
-        "recovery.cut file=%s position=%d bytes=%d offset=%d why=%s",
+        return None
+    found.disk.then(partial(
+        log.warning, "recovery.cut file=%s position=%d bytes=%d offset=%d why=%s",
         segment.path(LOG), position, segment.size - position, state.log_end_offset, why,
-    )  # fmt: skip
+    ))  # fmt: skip
     segment.truncate(position)
     found.changed = True
-    return True
+    return f"at position {position}: {why}"
 
 
 def check_batches(
@@ -320,9 +339,8 @@ def remove_snapshot(disk: Disk, directory: str, offset: int) -> None:
 # What is in the directory
 
 
-def finish_swaps(store: Store, directory: str, names: Sequence[str]) -> list[str]:
+def finish_swaps(disk: Disk, directory: str, names: Sequence[str]) -> list[str]:
     """Ends what a crash interrupted: cleaned segments whose swap had begun take their place, the rest goes (REC-1)."""
-    disk = store.disk
     left = set(names)
 
     def drop(name: str) -> None:
@@ -366,7 +384,7 @@ def finish_swaps(store: Store, directory: str, names: Sequence[str]) -> list[str
     return sorted(left)
 
 
-def _open(store: Store, directory: str, names: Sequence[str], log_start_offset: int) -> Loaded:
+def _open(store: Store, disk: Draft, directory: str, names: Sequence[str], log_start_offset: int) -> Loaded:
     segments: list[Segment] = []
     snapshots: list[int] = []
     known = set(names)
@@ -376,20 +394,20 @@ def _open(store: Store, directory: str, names: Sequence[str], log_start_offset: 
         if len(base) != NAME_DIGITS or not base.isdigit():
             continue
         if dot + suffix == LOG:
-            segment = Segment(store.disk, store.cache, directory, int(base), created_ms=now)
+            segment = Segment(disk, store.cache, directory, int(base), created_ms=now)
             segment.has_aborted = base + TRANSACTION_INDEX in known
             segments.append(segment)
         elif dot + suffix == SNAPSHOT:
             snapshots.append(int(base))
-    epochs = _read_epochs(store, directory) if LEADER_EPOCHS in known else None
+    epochs = _read_epochs(disk, directory) if LEADER_EPOCHS in known else None
     state = LogState(log_start_offset=log_start_offset)
-    return Loaded(state, segments, epochs, snapshots, epochs_kept=LEADER_EPOCHS in known)
+    return Loaded(disk, state, segments, epochs, snapshots, epochs_kept=LEADER_EPOCHS in known)
 
 
-def _read_epochs(store: Store, directory: str) -> list[LeaderEpoch] | None:
+def _read_epochs(disk: Disk, directory: str) -> list[LeaderEpoch] | None:
     path = f"{directory}/{LEADER_EPOCHS}"
     try:
-        return read_text(store.disk, path, decode_leader_epochs)
+        return read_text(disk, path, decode_leader_epochs)
     except CorruptLog as error:  # with durability=process it is not synced; the batches say the same
         log.warning("recovery.leader_epochs_rebuilt file=%s why=%s", path, error)
         return None
@@ -413,17 +431,25 @@ def _producers(store: Store, found: Loaded, end: int, log_start_offset: int) -> 
     Kafka leaves out the one at the log start, and so forgets who wrote only what retention has deleted. Then two starts
     may disagree about an open transaction, and the last stable offset goes back.
     """
-    directory = found.segments[0].directory
+    directory, disk = found.segments[0].directory, found.disk
     first = found.segments[0].base_offset
     entries: list[SnapshotEntry] = []
     offset = first
     for each in sorted([each for each in found.snapshots if first <= each <= end], reverse=True):
-        data = read_file(store.disk, f"{directory}/{file_name(each, SNAPSHOT)}")
+        data = read_file(disk, f"{directory}/{file_name(each, SNAPSHOT)}")
         try:
             entries = decode_snapshot(data or b"")
         except CorruptLog as error:
-            log.warning("recovery.snapshot_dropped directory=%s offset=%d why=%s", directory, each, error)
-            _drop_snapshot(store, directory, found, each)
+            disk.then(
+                partial(
+                    log.warning,
+                    "recovery.snapshot_dropped directory=%s offset=%d why=%s",
+                    directory,
+                    each,
+                    error,
+                )
+            )
+            _drop_snapshot(directory, found, each)
         else:
             offset = each
             break
@@ -434,7 +460,7 @@ def _producers(store: Store, found: Loaded, end: int, log_start_offset: int) -> 
         now=store.clock.wall_ms(),
         expiration_ms=store.config.producer_id_expiration_ms,
     )
-    caches = read_file(store.disk, f"{directory}/{file_name(offset, BATCHES)}") if entries else None
+    caches = read_file(disk, f"{directory}/{file_name(offset, BATCHES)}") if entries else None
     if caches is not None:
         try:
             restore_caches(state, caches)
@@ -443,8 +469,8 @@ def _producers(store: Store, found: Loaded, end: int, log_start_offset: int) -> 
     return state
 
 
-def _drop_snapshot(store: Store, directory: str, found: Loaded, offset: int) -> None:
-    remove_snapshot(store.disk, directory, offset)
+def _drop_snapshot(directory: str, found: Loaded, offset: int) -> None:
+    remove_snapshot(found.disk, directory, offset)
     found.snapshots.remove(offset)
     found.changed = True
 

@@ -358,6 +358,13 @@ class Segment:
 
     # Indexes of segments that are not active
 
+    def move(self, disk: Disk) -> None:
+        """Goes on with the same files on another disk: a draft became true."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        self._disk = disk
+
     def forget_indexes(self) -> None:
         self.offsets = None
         self._aborted = None
