@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +41,13 @@ class Said:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+
+def patiently(is_so: Callable[[], bool], otherwise: str, limit_s: float = 60) -> None:
+    """Asks until it is so."""
+    deadline = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < deadline, otherwise
 
 
 class Stage:

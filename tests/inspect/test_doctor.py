@@ -16,6 +16,7 @@ from oncelog.cli.main import main
 from oncelog.client.admin import Admin
 from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
+from oncelog.client.faults import RefusedByBroker
 from oncelog.client.producer import Producer
 from oncelog.client.transactional import TransactionalId
 from oncelog.inspect import doctor
@@ -193,7 +194,7 @@ def test_a_coordinator_whose_clock_is_ahead_is_noticed(stage: Stage) -> None:
         open_one.produce(OUT.topic, b"x")
         open_one.flush(10)
         behind_ms = time.time_ns() // 1_000_000 - 60_000
-        rows = {each.check: each for each in doctor.examine(cluster, now_ms=behind_ms)}
+        rows = {each.check: each for each in doctor.examine(cluster, SideDoor(cluster), now_ms=behind_ms)}
         open_one.abort_transaction(20)
     assert rows["clocks"].verdict == "notice"
     assert re.search(r"the coordinator of refunds-9 is (5\d|60) s ahead", rows["clocks"].found)
@@ -315,6 +316,59 @@ def test_transactions_that_are_longer_than_their_timeout_again_and_again(
     assert [each["verdict"] for each in rows] == ["fine", "notice"]
     assert rows[1]["found"] == "timed out again and again: nightly x 2"
     assert "aborted while its owner works" in rows[1]["why"]
+
+
+def test_a_client_that_is_refused_for_its_timeout_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """It cannot begin at all, and what its coordinator has of the id is of before: only the ring tells."""
+    with (
+        oncelog.Broker(settings={"transaction.max.timeout.ms": 100_000}) as broker,
+        Cluster(broker.bootstrap) as cluster,
+    ):
+        TransactionalId(cluster, "nightly", timeout_ms=60_000).init()
+        stage = Stage("oncelog", broker.bootstrap, capsys)
+        assert found(stage)["transaction timeouts"]["verdict"] == "fine"
+        with pytest.raises(RefusedByBroker, match="INVALID_TRANSACTION_TIMEOUT"):
+            TransactionalId(cluster, "nightly", timeout_ms=200_000).init()
+        row = found(stage)["transaction timeouts"]
+        assert row["verdict"] == "bad"
+        assert re.fullmatch(
+            r"refused: nightly with timeout 200000 ms, \d+ m?s ago by oncelog at 127\.0\.0\.1:\d+",
+            row["found"],
+        )
+        assert stage.run("doctor").code == 1
+        TransactionalId(cluster, "nightly", timeout_ms=60_000).init()  # somebody set it right
+        assert found(stage)["transaction timeouts"]["verdict"] == "fine"
+
+
+def test_of_many_ids_those_that_did_something_last_are_looked_at(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By name the one with small transactions would be the last."""
+    monkeypatch.setattr(doctor, "TRACED_IDS", 2)
+    monkeypatch.setattr(doctor, "REPLAYED_IDS", 2)
+    with Cluster(stage.bootstrap, timeout_ms=20_000) as cluster:
+        for name in ("a-1", "a-2", "a-3"):
+            write(cluster, TransactionalId(cluster, name, timeout_ms=60_000), 10, 3)
+        write(cluster, TransactionalId(cluster, "z-small", timeout_ms=60_000), 1, 3)
+        ids = ["a-1", "a-2", "a-3", "z-small"]
+        assert doctor.recent(cluster, ids, 2) == ["z-small", "a-3"]
+        assert doctor.recent(cluster, ids, 4) == ids
+    rows = found(stage)
+    assert rows["size of transactions"]["verdict"] == "notice"
+    assert rows["size of transactions"]["found"].endswith("of 2 ids; 2 of 4 ids looked at; z-small 1.0 in 3")
+    assert rows["old-protocol clients"]["found"] == "none of 2 ids; 2 of 4 ids looked at"
+    if stage.is_oncelog:
+        assert rows["transaction timeouts"]["found"].endswith("; 2 of 4 ids looked at")
+
+
+def test_of_many_partitions_every_topic_is_looked_at(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "TIMED_PARTITIONS", 2)
+    with Cluster(stage.bootstrap) as cluster:
+        Admin(cluster).create_topic("aaa", partitions=5)
+        with Producer(cluster) as producer:
+            at_ms = time.time_ns() // 1_000_000 + 60_000
+            producer.send(OUT.topic, b"refund", partition=OUT.partition, timestamp=at_ms)
+    assert found(stage)["clocks"]["verdict"] == "notice"
 
 
 def test_ids_that_pile_up_are_bad_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:

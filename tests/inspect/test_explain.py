@@ -1,6 +1,7 @@
 """`oncelog explain`, and lag in records: with evidence where the broker has it."""
 
 import re
+import time
 from dataclasses import replace
 
 import pytest
@@ -49,6 +50,70 @@ from tests.inspect.stage import Stage
 )
 def test_an_error_is_known_by_every_name_that_clients_print(text: str) -> None:
     assert error_named(text) is ErrorCode.PRODUCER_FENCED
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("InvalidPidMappingException", ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        ("OutOfOrderSequenceException", ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+        ("InvalidTxnTimeoutException", ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("invalidtxntimeoutexception", ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("org.apache.kafka.common.errors.ProducerFencedException", ErrorCode.PRODUCER_FENCED),
+        (
+            "org.apache.kafka.common.errors.OutOfOrderSequenceException: The broker received an out of order sequence number.",
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ),
+        ("kafka.errors.ProducerFencedError", ErrorCode.PRODUCER_FENCED),
+        ("_STATE", ErrorCode.INVALID_TXN_STATE),
+        ("-172", ErrorCode.INVALID_TXN_STATE),
+        ("TransactionalIdAuthorizationException", ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        ("IllegalGenerationException", ErrorCode.ILLEGAL_GENERATION),
+        ("-1", ErrorCode.UNKNOWN_SERVER_ERROR),
+        ("java.lang.NullPointerException", None),
+    ],
+)
+def test_the_names_of_exceptions_that_are_not_those_of_errors(text: str, error: ErrorCode | None) -> None:
+    assert error_named(text) is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    "ILLEGAL_GENERATION UNKNOWN_MEMBER_ID FENCED_INSTANCE_ID REBALANCE_IN_PROGRESS TRANSACTIONAL_ID_AUTHORIZATION_FAILED "
+    "GROUP_AUTHORIZATION_FAILED TOPIC_AUTHORIZATION_FAILED".split(),
+)
+def test_errors_of_groups_and_rights_have_causes(error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert error in known()
+    assert main(["explain", error]) == 0
+    said = capsys.readouterr().out
+    assert "no error of transactions" not in said
+    assert "possible: " in said
+
+
+def test_offsets_that_a_group_refused_are_shown(stage: Stage) -> None:
+    """Sent with a generation that the group has left behind; oncelog keeps the request, Kafka does not."""
+    stage.run("topics", "new", "late-in")
+    late = Consumer(
+        {"bootstrap.servers": stage.bootstrap, "group.id": "late", "auto.offset.reset": "earliest"}
+    )
+    late.subscribe(["late-in"])
+    with stage.producer("late-1", client_id="settle") as producer:
+        deadline = time.monotonic() + 30
+        while not late.assignment():
+            late.poll(0.2)
+            assert time.monotonic() < deadline, "the group did not settle"
+        metadata = late.consumer_group_metadata()
+        late.close()  # it leaves: what it was is nobody now
+        with pytest.raises(KafkaException) as refused:
+            producer.send_offsets_to_transaction([TopicPartition("late-in", 0, 0)], metadata, 20)
+        name = refused.value.args[0].name()
+        assert name in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
+        verdict, evidence = causes(stage, name, "late-1")["rebalanced"]
+    assert verdict == "possible"
+    if stage.is_oncelog:
+        assert re.match(r"TxnOffsetCommit with epoch 0, \d+ s ago by settle at 127\.0\.0\.1:", evidence)
+    else:
+        assert evidence.startswith("its state is Ongoing")
 
 
 def test_an_unknown_error_is_a_usage_fault(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,10 +234,8 @@ def test_timed_out_is_told_from_fenced(stage: Stage) -> None:
                 r"aborted \d+ s ago, \d{4,5} ms after it began, with a timeout of 1000 ms, by its state log; why is not kept",
                 found["timeout"][1],
             )
-            assert found["new instance"] == (
-                "possible",
-                "its state log is whole: no second init_transactions was done",
-            )
+            assert found["new instance"][0] == "possible"
+            assert found["new instance"][1].startswith("an abort raised its epoch, as the first half of")
 
 
 def test_the_first_bump_above_the_epoch_is_the_cause_and_later_ones_are_not(stage: Stage) -> None:
@@ -223,7 +286,7 @@ HEIR_CAME = replace(EMPTY, at_ms=64_000, producer_epoch=2)
         (NEW_INSTANCE, [], "possible", "not kept"),
         (NEW_INSTANCE, [EMPTY, BEGUN, OWN_ABORT], "excluded", "no second init_transactions"),
         # it may not have asked again
-        (NEW_INSTANCE, [EMPTY, BEGUN, FENCED_ABORT], "possible", "no second init_transactions"),
+        (NEW_INSTANCE, [EMPTY, BEGUN, FENCED_ABORT], "possible", "an abort raised its epoch"),
         (NEW_INSTANCE, [BEGUN, LATE_ABORT], "possible", "not kept"),
         (NEW_INSTANCE, [EMPTY, BEGUN, LATE_ABORT, HEIR_CAME], "possible", "raised it to epoch 2, 36 s ago"),
         (ADMIN, [EMPTY, BEGUN, OWN_ABORT], "possible", "not kept"),
@@ -321,9 +384,15 @@ def test_verdicts_by_what_the_log_holds(
 
 
 def test_an_id_that_nobody_knows(stage: Stage) -> None:
+    """Nothing is excluded by it: a name that is misspelt tells nothing of the one that was meant."""
     found = causes(stage, "INVALID_PRODUCER_ID_MAPPING", "never-seen")
     assert found["unknown id"][0] == "confirmed"
-    assert found["new instance"][0] == "excluded"
+    assert found["new instance"] == ("possible", "the coordinator does not know 'never-seen'")
+    found = causes(stage, "PRODUCER_FENCED", "never-seen")
+    assert {each[0] for each in found.values()} == {"possible"}
+    assert next(iter(found)) == "unknown id"
+    assert "look at how it is spelled" in found["unknown id"][1]
+    assert "unknown id" not in causes(stage, "INVALID_TRANSACTION_TIMEOUT", "never-seen")
 
 
 def test_the_maximum_of_timeouts_is_read_from_the_broker(stage: Stage) -> None:

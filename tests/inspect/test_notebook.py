@@ -44,7 +44,7 @@ def test_a_prompt_shows_the_table_and_no_escape_of_others() -> None:
     head, *rows = repr(found).splitlines()
     assert head.split() == ["TIME", "LANE", "WHAT", "TOOK", "BYTES", "ERROR", "MORE"]
     assert len(rows) == len(found.events) > 5
-    assert "evil\u65e5\u672c" in repr(found)
+    assert r"evil\x1b]0;title\x07\x1b[2J\x9b31m\u202e" + "\u65e5\u672c" in repr(found)
     assert not set(repr(found)) & set("\x1b\x07\x9b\u202e")
     at = head.index("WHAT")
     starts = [len(each) - len(_behind(each, at)) for each in rows]

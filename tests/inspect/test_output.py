@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 import oncelog
 from oncelog.cli.main import main
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import watched
+from oncelog.cli.watch import Doors, watched
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker, TimedOut
@@ -28,8 +28,10 @@ from tests.conformance import targets
 from tests.inspect.golden import golden, paths
 from tests.inspect.stage import SETTINGS, Stage
 from tests.toolchains import ROOT, Missing, leave_out
+from tests.unit.scripted_broker import Close, ScriptedBroker
 
 TEETH: Final = "evil\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
+DESCRIBE_ONCELOG: Final = 1000
 # Whatever is asked of this: everything that is shown of it comes from clients.
 COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "topics ls": ("topics", "ls", "--internal"),
@@ -281,3 +283,54 @@ def test_watch_repeats_until_an_interrupt(place: tuple[str, str, Producer]) -> N
     assert watching.wait(20) == 130
     watching.stdout.close()
     assert {each["transactional_id"] for each in rows} == {TEETH}
+
+
+def closes(_: Any, __: int) -> Any:
+    raise Close
+
+
+def test_only_the_first_round_of_a_watch_knocks_at_the_side_door() -> None:
+    """Apache Kafka closes the connection of who sends an API key that it does not know, and logs an error."""
+    with ScriptedBroker() as broker:
+        broker.answers[DESCRIBE_ONCELOG] = closes
+        doors = Doors()
+        for _ in range(3):
+            with Cluster(broker.bootstrap) as cluster:
+                assert not doors.of(cluster).is_there
+        assert len(broker.requests(DESCRIBE_ONCELOG)) == 1
+
+
+def test_a_watch_knocks_anew_when_another_broker_may_have_come() -> None:
+    with oncelog.Broker() as running, Cluster(running.bootstrap) as cluster:
+        doors = Doors()
+        door = doors.of(cluster)
+        assert door.is_there
+        running.stop()
+        with pytest.raises(ClientFault):
+            door.counters()
+        with ScriptedBroker() as other, Cluster(other.bootstrap) as elsewhere:
+            other.answers[DESCRIBE_ONCELOG] = closes
+            assert doors.of(elsewhere).counters() is None
+
+
+def test_records_of_each_fate_have_their_marks(stage: Stage) -> None:
+    """Committed, aborted, and open at both isolations' sides: through the command, on a topic with all three."""
+    stage.run("topics", "new", "fates", "--partitions", "1")
+    for name, end in (("fates-c", "commit_transaction"), ("fates-a", "abort_transaction")):
+        with stage.producer(name) as producer:
+            producer.produce("fates", name[-1].encode(), partition=0)
+            producer.flush(10)
+            getattr(producer, end)(20)
+    with stage.producer("fates-o") as producer:
+        producer.produce("fates", b"o", partition=0)
+        producer.flush(10)
+        both = stage.run("consume", "fates", "--to-end", "--isolation", "both")
+        lines = stage.run("consume", "fates", "--to-end", "--isolation", "both", "--json").out
+        committed = stage.run("consume", "fates", "--from", "earliest", "--max", "1", "--values").out
+        uncommitted = stage.run("consume", "fates", "--to-end", "--isolation", "uncommitted", "--values").out
+        producer.abort_transaction(20)
+    rows = [line.split("\t") for line in both.out.splitlines()[1:]]
+    assert [(row[3], row[5]) for row in rows] == [("C", "c"), ("A", "a"), ("?", "o")]
+    fates = [(each["fate"], each["value"]) for each in map(json.loads, lines.splitlines())]
+    assert fates == [("committed", "c"), ("aborted", "a"), ("undecided", "o")]
+    assert (committed, uncommitted) == ("c\n", "c\na\no\n")

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -12,9 +13,13 @@ import oncelog
 from oncelog.cli import txn
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
+from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
 from oncelog.inspect import abort, ask, views
+from oncelog.inspect.lengths import left
 from oncelog.model import TopicPartition as Place
+from oncelog.protocol.messages.list_groups import ListGroupsResponse
+from oncelog.protocol.messages.list_transactions import ListTransactionsResponse
 from tests.inspect.golden import golden, paths
 from tests.inspect.stage import Stage, hang
 
@@ -56,6 +61,35 @@ PIN_KEYS = {
     "from_oncelog",
     "frees",
 }
+
+
+LONG = views.Pin(
+    topic="refunds",
+    partition=4,
+    last_stable_offset=0,
+    high_watermark=4,
+    hidden_offsets=4,
+    hidden_records=3,
+    since_ms=1,
+    pinned_ms=2,
+    transactional_id="refunds-1",
+    producer_id=7,
+    producer_epoch=0,
+    state="Ongoing",
+    start_offset=0,
+    bytes=None,
+    partitions=1,
+    kind="long",
+    time_left_ms=None,
+    open_behind=0,
+    groups=(),
+    client_id=None,
+    address=None,
+    software=None,
+    last_request=None,
+    from_oncelog=True,
+    frees="oncelog txn abort refunds-1",
+)
 
 
 def test_ls_shows_state_age_and_time_left(stage: Stage) -> None:
@@ -332,19 +366,19 @@ def test_a_partition_that_grows_between_two_questions_is_not_held(
     stage.run("topics", "new", "growing", "--partitions", "2")
     grown: list[ask.Ends] = []
     plain = Producer({"bootstrap.servers": stage.bootstrap, "log_level": 0})
-    real = ask.ends_of
+    real = ask.ends_told
 
-    def late(cluster: Cluster, partitions: Iterable[Place]) -> dict[Place, ask.Ends]:
-        found = real(cluster, partitions)
+    def late(cluster: Cluster, partitions: Iterable[Place]) -> tuple[dict[Place, ask.Ends], list[ask.Untold]]:
+        found, untold = real(cluster, partitions)
         if len(found) > 1:  # the first question, about everything
             plain.produce("growing", b"x", partition=0)
             assert plain.flush(10) == 0
             where = Place("growing", 0)
             found[where] = replace(found[where], high_watermark=found[where].high_watermark + 1)
             grown.append(found[where])
-        return found
+        return found, untold
 
-    monkeypatch.setattr(ask, "ends_of", late)
+    monkeypatch.setattr(ask, "ends_told", late)
     assert stage.json("txn", "stuck") == []
     assert [each.last_stable_offset < each.high_watermark for each in grown] == [True]
 
@@ -559,3 +593,56 @@ def test_the_broker_compares_the_identity_when_our_last_look_is_of_before(
 )
 def test_abort_usage(stage: Stage, words: list[str]) -> None:
     assert stage.run("txn", *words).code == 2
+
+
+def test_what_should_have_timed_out_is_overdue() -> None:
+    """Usual on Kafka, which looks every 10 s, and with clocks that differ: no time that is past is promised."""
+    assert [left(each) for each in (None, 0, 5_000, -5_000, -1)] == [
+        "-",
+        "0 ms",
+        "5 s",
+        "overdue by 5 s",
+        "overdue by 1 ms",
+    ]
+    pin = replace(LONG, time_left_ms=-5_000)
+    said = txn._story(pin, 1_000_000)  # pyright: ignore[reportPrivateUsage]
+    assert (
+        "its timeout is overdue by 5 s: its coordinator has not looked yet, or the clocks differ; to do it now"
+        in said
+    )
+    assert "aborted by its timeout in" not in said
+    assert txn._stuck_row(pin)["timeout_in"] == "overdue by 5 s"  # pyright: ignore[reportPrivateUsage]
+    on_time = txn._story(replace(pin, time_left_ms=5_000), 1_000_000)  # pyright: ignore[reportPrivateUsage]
+    assert "it is aborted by its timeout in 5 s, at 1970-01-01T00:16:45Z" in on_time
+
+
+def test_offsets_that_were_not_counted_are_not_called_records() -> None:
+    shown = txn._stuck_row(LONG)["hidden"]  # pyright: ignore[reportPrivateUsage]
+    assert shown == 3
+    uncounted = replace(LONG, hidden_records=None)
+    assert txn._stuck_row(uncounted)["hidden"] == "4 offsets"  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_coordinator_that_loads_is_waited_for(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or its transactions would be missing, and who holds readers would be called hanging."""
+    real = Connection.send
+    loads = {ListTransactionsResponse: 2, ListGroupsResponse: 2}
+
+    def send(self: Connection, request: Any, answer: Any = None, *words: Any, **more: Any) -> Any:
+        told = real(self, request, answer, *words, **more)
+        if loads.get(answer):
+            loads[answer] -= 1
+            told.error_code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return told
+
+    stage.run("topics", "new", "loads-out")
+    with stage.producer("loads-1") as producer:
+        producer.produce("loads-out", b"x")
+        producer.flush(10)
+        monkeypatch.setattr(Connection, "send", send)
+        pins = stage.json("txn", "stuck")
+        monkeypatch.setattr(Connection, "send", real)
+        producer.abort_transaction(20)
+    assert [(each["kind"], each["transactional_id"]) for each in pins] == [("long", "loads-1")]
+    assert set(loads.values()) == {0}
+    wait_until_free(stage, "loads-out")

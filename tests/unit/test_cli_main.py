@@ -83,7 +83,7 @@ def test_a_refusal_exits_4_with_the_error_name_on_stderr_and_in_json(
     assert main(["topics", "new", "orders", "--bootstrap", broker.bootstrap]) == 4
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.endswith("answered TOPIC_ALREADY_EXISTS (there already)\n")
+    assert captured.err.endswith("answered TOPIC_ALREADY_EXISTS (there \\x1b[1malready)\n")
     assert main(["topics", "new", "orders", "--bootstrap-server", broker.bootstrap, "--json"]) == 4
     error = json.loads(capsys.readouterr().out)["error"]
     assert (error["name"], error["code"]) == ("TOPIC_ALREADY_EXISTS", 36)

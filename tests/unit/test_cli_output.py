@@ -27,6 +27,7 @@ TEETH = [
     ("a\x00b\x07c\x08d\x7fe\x80f", "abcdef"),
     ("one\ttwo\nthree\r\nfour", "one two three  four"),
     ("admin\u202etxt.exe", "admintxt.exe"),  # turns the reading direction
+    ("admin\u061c\u200b\ufeff\u2066txt", "admintxt"),  # no width
     ("plain ünïcödé ✓", "plain ünïcödé ✓"),
 ]
 
@@ -37,13 +38,15 @@ def test_terminal_escapes_are_stripped_t29(text: str, wanted: str) -> None:
 
 
 def test_cells() -> None:
-    assert [cell(each) for each in (None, True, False, 3, b"\xff\x1b[1mx", "y")] == [
+    """Bytes are data, of which the teeth are left out; text is names, in which they are shown: no name passes for another."""
+    assert [cell(each) for each in (None, True, False, 3, b"\xff\x1b[1mx", "y", "y\x1b[0m")] == [
         "-",
         "yes",
         "no",
         "3",
         "\ufffdx",
         "y",
+        r"y\x1b[0m",
     ]
 
 
@@ -58,14 +61,14 @@ ROWS = [{"topic": "a\tb", "count": 5}, {"topic": "日本", "count": 1234}]
 def test_a_pipe_gets_tab_separated_values() -> None:
     out = io.StringIO()
     Printer(as_json=False, out=out).rows(ROWS, ["topic", "count"])
-    assert out.getvalue() == "TOPIC\tCOUNT\na b\t5\n日本\t1234\n"
+    assert out.getvalue() == "TOPIC\tCOUNT\na\\tb\t5\n日本\t1234\n"
 
 
 def test_a_terminal_gets_an_aligned_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     out = Terminal()
     Printer(as_json=False, out=out).rows(ROWS, ["topic", "count"])
-    assert out.getvalue() == "TOPIC  COUNT\na b        5\n日本    1234\n"
+    assert out.getvalue() == "TOPIC  COUNT\na\\tb       5\n日本    1234\n"
 
 
 def test_colour_only_on_a_terminal_that_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +94,7 @@ def test_json_wins_over_the_terminal_and_keeps_every_byte_harmless() -> None:
 def test_notes_go_to_stderr_only() -> None:
     out, err = io.StringIO(), io.StringIO()
     Printer(as_json=False, out=out, err=err).note("half\x1b[1m done")
-    assert (out.getvalue(), err.getvalue()) == ("", "half done\n")
+    assert (out.getvalue(), err.getvalue()) == ("", "half\\x1b[1m done\n")
 
 
 def test_a_record_in_json_has_stable_keys() -> None:

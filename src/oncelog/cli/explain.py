@@ -6,7 +6,7 @@ from dataclasses import asdict
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import now_ms, watched
+from oncelog.cli.watch import Doors, now_ms, watched
 from oncelog.inspect import doctor as doctoring
 from oncelog.inspect import explain as explaining
 
@@ -42,13 +42,13 @@ def explain(options: argparse.Namespace) -> int:
 
 def doctor(options: argparse.Namespace) -> int:
     """Exit code 1 if a check found something bad."""
-    printer = Printer.of(options)
-    return watched(options, printer, lambda: _examine(options, printer))
+    printer, doors = Printer.of(options), Doors()
+    return watched(options, printer, lambda: _examine(options, printer, doors))
 
 
-def _examine(options: argparse.Namespace, printer: Printer) -> int:
+def _examine(options: argparse.Namespace, printer: Printer, doors: Doors) -> int:
     with connect(options) as cluster:
-        found = doctoring.examine(cluster, now_ms=now_ms())
+        found = doctoring.examine(cluster, doors.of(cluster), now_ms=now_ms())
     printer.rows([asdict(each) for each in found], ["check", "verdict", "found"])
     if not options.json:
         for each in found:

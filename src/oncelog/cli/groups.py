@@ -6,9 +6,8 @@ from dataclasses import asdict
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import now_ms, watched
+from oncelog.cli.watch import Doors, now_ms, watched
 from oncelog.client.admin import Admin
-from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.groups import described, holders
 
 
@@ -25,13 +24,13 @@ def ls(options: argparse.Namespace) -> int:
 
 
 def describe(options: argparse.Namespace) -> int:
-    printer = Printer.of(options)
-    return watched(options, printer, lambda: _describe_once(options, printer))
+    printer, doors = Printer.of(options), Doors()
+    return watched(options, printer, lambda: _describe_once(options, printer, doors))
 
 
-def _describe_once(options: argparse.Namespace, printer: Printer) -> int:
+def _describe_once(options: argparse.Namespace, printer: Printer, doors: Doors) -> int:
     with connect(options) as cluster:
-        held = holders(cluster, SideDoor(cluster), now_ms=now_ms())
+        held = holders(cluster, doors.of(cluster), now_ms=now_ms())
         views = [asdict(described(Admin(cluster), group, held)) for group in options.group]
     if options.json:
         printer.value(views)

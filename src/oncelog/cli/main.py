@@ -257,6 +257,12 @@ def _transactional_id(parser: argparse.ArgumentParser, *, needed: bool = True) -
     """By its place, or as an option: so kafka-transactions takes it, and so may a name begin with a dash."""
     parser.add_argument("transactional_id", metavar="TRANSACTIONAL_ID", nargs="?")
     parser.add_argument("--transactional-id", dest="named_id", metavar="ID", help="the same as an option")
+    parser.add_argument(
+        "--transactional-id-json",
+        dest="json_id",
+        metavar="JSON",
+        help="the same as a string of JSON, escapes and all",
+    )
     parser.set_defaults(needs_id=needed)
 
 
@@ -564,10 +570,26 @@ def _choose_id(options: argparse.Namespace) -> None:
     """One transactional id, given in either way."""
     if "named_id" not in options:
         return
-    given = [each for each in (options.transactional_id, options.named_id) if each is not None]
+    named = (options.transactional_id, options.named_id, _of_json(options.json_id))
+    given = [each for each in named if each is not None]
     if len(given) > 1 or (options.needs_id and not given):
         raise UsageFault(f"wanted one transactional id, found {len(given)}")
     options.transactional_id = given[0] if given else None
+
+
+def _of_json(text: str | None) -> str | None:
+    """A name that no terminal shows and no shell can spell, as `oncelog txn stuck` prints it."""
+    if text is None:
+        return None
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, str):
+        raise UsageFault(f"--transactional-id-json: wanted a string of JSON, found {text!r}")
+    return found
 
 
 def _complain(

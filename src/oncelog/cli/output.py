@@ -7,18 +7,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO, cast
 
-from oncelog.inspect.terminal import clean, width
+from oncelog.inspect.terminal import clean, visible, width
 
 
 def cell(value: object) -> str:
-    """A value as one column of a table or TSV."""
+    """A value as one column of a table or TSV: bytes are data, everything else is a name or ours."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, bytes):
         return clean(value.decode("utf-8", "replace"))
-    return clean(str(value))
+    return visible(str(value))
 
 
 class Printer:
@@ -54,7 +54,7 @@ class Printer:
 
     def say(self, text: str) -> None:
         """A line with words of others in it."""
-        self.line(clean(text))
+        self.line(visible(text))
 
     def row(self, cells: Sequence[object]) -> None:
         """One row of a stream, whose widths nobody knows beforehand: always TSV."""
@@ -79,7 +79,7 @@ class Printer:
 
     def note(self, text: str) -> None:
         """Progress, on stderr."""
-        print(clean(text), file=self._err)
+        print(visible(text), file=self._err)
 
     def flush(self) -> None:
         self._out.flush()

@@ -11,7 +11,7 @@ from typing import Any, Final
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import amount, iso, now_ms, watched
+from oncelog.cli.watch import Doors, amount, iso, now_ms, watched
 from oncelog.client import unfinished
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
@@ -22,7 +22,7 @@ from oncelog.inspect import trace as tracing
 from oncelog.inspect import views
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.events import UNDER_WAY, Event, from_line
-from oncelog.inspect.lengths import age
+from oncelog.inspect.lengths import age, left
 from oncelog.inspect.timeline import Timeline, row, timeline
 from oncelog.model import TopicPartition
 from oncelog.txn.state import State
@@ -50,7 +50,7 @@ def ls(options: argparse.Namespace) -> int:
         rows = [asdict(each) for each in found]
         if not options.json:
             for each in rows:
-                each |= {"age": age(each["age_ms"]), "time_left": age(each["time_left_ms"])}
+                each |= {"age": age(each["age_ms"]), "time_left": left(each["time_left_ms"])}
         columns = (
             "transactional_id state producer_id producer_epoch age time_left partitions coordinator".split()
         )
@@ -66,11 +66,11 @@ def _state_named(text: str) -> str:
 
 
 def show(options: argparse.Namespace) -> int:
-    printer = Printer.of(options)
+    printer, doors = Printer.of(options), Doors()
 
     def once() -> int:
         with connect(options) as cluster:
-            found = views.transaction(cluster, SideDoor(cluster), options.transactional_id, now_ms=now_ms())
+            found = views.transaction(cluster, doors.of(cluster), options.transactional_id, now_ms=now_ms())
             past = tracing.past_of(cluster, options.transactional_id)
             at_ms = now_ms()
         last = replaying.transitions(past)[-SHOWN_TRANSITIONS:]
@@ -83,17 +83,21 @@ def show(options: argparse.Namespace) -> int:
             return Exit.BAD
         last_epoch = replaying.epoch_before(past, found.producer_id, found.producer_epoch)
         if options.json:
-            more = {"last_epoch": last_epoch, "transitions": [asdict(each) for each in last]}
+            more = {
+                "last_epoch": last_epoch,
+                "transitions": [asdict(each) for each in last],
+                "transitions_untold": past.untold,
+            }
             printer.value({**asdict(found), **more})
             return Exit.FINE
         facts = {
             "transactional id": found.transactional_id,
             "state": found.state,
             "producer id / epoch": f"{found.producer_id} / {found.producer_epoch}",
-            "last epoch": "-" if last_epoch is None else last_epoch,
+            "last epoch": "not told" if past.untold else "-" if last_epoch is None else last_epoch,
             "under way for": _since(found.age_ms, at_ms),
             "timeout": age(found.timeout_ms),
-            "times out in": age(found.time_left_ms),
+            "times out in": left(found.time_left_ms),
             "coordinator": found.coordinator,
             "epoch bumped by": _bump(found),
             "last request": last_request(found.last_request, found.from_oncelog),
@@ -105,6 +109,13 @@ def show(options: argparse.Namespace) -> int:
                 "topic partition start_offset records bytes last_stable_offset high_watermark pins".split()
             )
             printer.rows([asdict(each) for each in found.partitions], columns)
+        if past.untold is not None:
+            printer.note(
+                f"oncelog: the state log is not told ({past.untold}): neither the last epoch nor what it did"
+            )
+        untold = views.said_of(found.untold)
+        if untold is not None:
+            printer.note(f"oncelog: {untold}")
         if last:
             printer.line("")
             rows = [
@@ -144,40 +155,45 @@ def last_request(found: views.LastRequest | None, from_oncelog: bool) -> str:
 
 
 def stuck(options: argparse.Namespace) -> int:
-    """Exit code 1 if any partition is held."""
-    printer = Printer.of(options)
+    """Exit code 1 if any partition is held; 4 if none that is told of is, and some are not told of."""
+    printer, doors = Printer.of(options), Doors()
 
     def once() -> int:
         with connect(options) as cluster:
             at_ms = now_ms()
-            found = views.pins(cluster, SideDoor(cluster), now_ms=at_ms)
+            surveyed = views.survey(cluster, doors.of(cluster), now_ms=at_ms)
+        found, untold = surveyed.pins, surveyed.untold_said
+        if untold is not None:
+            printer.note(f"oncelog: {untold}")
+        status = Exit.BAD if found else Exit.FINE if untold is None else Exit.REFUSED
         if options.json:
             printer.value([asdict(each) for each in found])
-            return Exit.BAD if found else Exit.FINE
+            return status
         if not found:
-            printer.note("no partition is held: the last stable offset is the high watermark everywhere")
-            return Exit.FINE
+            where = "everywhere" if untold is None else "wherever it is told"
+            printer.note(f"no partition is held: the last stable offset is the high watermark {where}")
+            return status
         columns = "partition lso hw hidden pinned owner state kind timeout_in blocks".split()
         printer.rows([_stuck_row(each) for each in found], columns)
         for each in found:
             printer.note(_story(each, at_ms))
-        return Exit.BAD
+        return status
 
     return watched(options, printer, once)
 
 
 def _stuck_row(pin: views.Pin) -> dict[str, Any]:
-    owner = pin.transactional_id or "nobody"
+    owner = pin.transactional_id or ("?" if pin.kind == "unknown" else "nobody")
     return {
         "partition": f"{pin.topic}-{pin.partition}",
         "lso": pin.last_stable_offset,
         "hw": pin.high_watermark,
-        "hidden": pin.hidden,
+        "hidden": pin.hidden if pin.hidden_records is not None else f"{pin.hidden_offsets} offsets",
         "pinned": age(pin.pinned_ms),
         "owner": owner if pin.producer_id is None else f"{owner} ({pin.producer_id}/{pin.producer_epoch})",
         "state": pin.state or "-",
         "kind": pin.kind,
-        "timeout_in": age(pin.time_left_ms),
+        "timeout_in": left(pin.time_left_ms),
         "blocks": ", ".join(pin.groups) or "-",
     }
 
@@ -188,6 +204,8 @@ def _story(pin: views.Pin, at_ms: int) -> str:
         where += f" since {iso(pin.since_ms)}"
     if pin.kind == "ending":
         return f"{where}: decided, {pin.frees}"
+    if pin.kind == "unknown":
+        return f"{where}: {pin.frees}"
     if not pin.from_oncelog:
         who = f"its client: {NEEDS_ONCELOG}"
     elif pin.client_id is None:
@@ -205,6 +223,8 @@ def _story(pin: views.Pin, at_ms: int) -> str:
         fate = "no coordinator will end it"
     elif pin.time_left_ms is None:
         fate = "it never times out"
+    elif pin.time_left_ms < 0:
+        fate = f"its timeout is {left(pin.time_left_ms)}: its coordinator has not looked yet, or the clocks differ"
     else:
         fate = f"it is aborted by its timeout in {age(pin.time_left_ms)}, at {iso(at_ms + pin.time_left_ms)}"
     return f"{where}: {who}; {fate}; to do it now: {pin.frees}"
@@ -228,6 +248,10 @@ def trace(options: argparse.Namespace) -> int:
                 printer.note(
                     "no requests: " + ("the broker kept none of this id" if door.is_there else NEEDS_ONCELOG)
                 )
+            if told.untold is not None:
+                printer.note(f"oncelog: no states and no markers: the state log is not told ({told.untold})")
+                status = _traced(options, printer, told.timeline)
+                return status if told.timeline.events else Exit.REFUSED
             return _traced(options, printer, told.timeline)
         return _followed(
             printer, lambda after: tracing.requests(cluster, door, options.transactional_id, after)
@@ -310,7 +334,10 @@ def abort(options: argparse.Namespace) -> int:
                     f"{each.topic}-{each.partition}: records of producer {plan.producer_id} from {each.start_offset} "
                     f"on, at most {each.end_offset - each.start_offset}, become invisible for ever"
                 )
-            if not plan.hidden:
+            untold = views.said_of(plan.untold)
+            if untold is not None:
+                printer.note(f"what becomes invisible elsewhere is {untold}")
+            elif not plan.hidden:
                 printer.note("nothing is written in this transaction: nothing becomes invisible")
             if not options.yes and not _confirmed():
                 raise aborting.NothingToAbort("nothing was done; --yes aborts without asking")

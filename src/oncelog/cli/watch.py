@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable
 
 from oncelog.cli.output import Printer
+from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RETRIABLE, RefusedByBroker, TimedOut, Unreachable
+from oncelog.inspect.ask import SideDoor
 
 
 def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], int]) -> int:
@@ -28,6 +30,19 @@ def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], in
             printer.note(f"oncelog: {fault}")
         printer.flush()
         time.sleep(options.watch)
+
+
+class Doors:
+    """The side door of each round of a watch. A broker that has none closes the connection of whoever knocks and logs an error: it
+    is asked in the first round only.
+    """
+
+    def __init__(self) -> None:
+        self._last: SideDoor | None = None
+
+    def of(self, cluster: Cluster) -> SideDoor:
+        self._last = SideDoor(cluster, self._last)
+        return self._last
 
 
 def iso(ms: int) -> str:

@@ -314,28 +314,46 @@ class Admin:
         """For each partition the offset at a time, or at LATEST, EARLIEST or MAX_TIMESTAMP."""
 
         def ask(whom: Connection, some: Sequence[TopicPartition]) -> dict[TopicPartition, OffsetView]:
-            topics = [
-                ListOffsetsTopic(
-                    name=topic,
-                    partitions=[
-                        ListOffsetsPartition(partition_index=each.partition, timestamp=wanted[each])
-                        for each in mine
-                    ],
-                )
-                for topic, mine in _by_topic(some)
-            ]
-            request = ListOffsetsRequest(
-                replica_id=-1, isolation_level=isolation, topics=topics, timeout_ms=self.cluster.timeout_ms
+            found, refused = self.offsets_told(
+                whom, {each: wanted[each] for each in some}, isolation=isolation
             )
-            found: dict[TopicPartition, OffsetView] = {}
-            for topic in whom.send(request, ListOffsetsResponse).topics:
-                for each in topic.partitions:
-                    partition = TopicPartition(topic.name, each.partition_index)
-                    demand(each.error_code, f"ListOffsets of {partition}", str(whom))
-                    found[partition] = OffsetView(each.offset, each.timestamp, each.leader_epoch)
+            for partition, error in refused.items():
+                demand(error, f"ListOffsets of {partition}", str(whom))
             return found
 
         return self._at_leaders(wanted, ask)
+
+    def offsets_told(
+        self,
+        whom: Connection,
+        wanted: Mapping[TopicPartition, int],
+        *,
+        isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    ) -> tuple[dict[TopicPartition, OffsetView], dict[TopicPartition, int]]:
+        """The same of one broker, asked once: what it tells, and with which error it refuses the others."""
+        topics = [
+            ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsPartition(partition_index=each.partition, timestamp=wanted[each])
+                    for each in mine
+                ],
+            )
+            for topic, mine in _by_topic(wanted)
+        ]
+        request = ListOffsetsRequest(
+            replica_id=-1, isolation_level=isolation, topics=topics, timeout_ms=self.cluster.timeout_ms
+        )
+        found: dict[TopicPartition, OffsetView] = {}
+        refused: dict[TopicPartition, int] = {}
+        for topic in whom.send(request, ListOffsetsResponse).topics:
+            for each in topic.partitions:
+                partition = TopicPartition(topic.name, each.partition_index)
+                if each.error_code == ErrorCode.NONE:
+                    found[partition] = OffsetView(each.offset, each.timestamp, each.leader_epoch)
+                else:
+                    refused[partition] = each.error_code
+        return found, refused
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Raises the log start offsets (-1: up to the high watermark); returns the new ones."""
@@ -470,6 +488,9 @@ class Admin:
         for node_id in self.cluster.nodes():
             whom = self.cluster.node(node_id)
             answer = whom.send(ListGroupsRequest(), ListGroupsResponse)
+            backoff = Backoff(self.cluster.timeout_ms)
+            while answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and backoff.wait():
+                answer = whom.send(ListGroupsRequest(), ListGroupsResponse)
             demand(answer.error_code, "ListGroups", str(whom))
             found += [
                 GroupListing(g.group_id, g.protocol_type, g.group_state, g.group_type) for g in answer.groups

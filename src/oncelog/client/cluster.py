@@ -280,20 +280,27 @@ class Cluster:
         """The next question about this topic goes to the cluster."""
         self._topics.pop(topic, None)
 
+    def known(self, name: str) -> TopicView:
+        """One topic, from memory if known, also while some of its partitions have no leader."""
+        if name not in self._topics:
+            (found,) = self.refresh([name])
+            demand(found.error_code, f"Metadata of topic {name!r}", str(self.any()))
+        return self._topics[name]
+
     def leader(self, partition: TopicPartition) -> Connection:
-        for each in self.topic(partition.topic).partitions:
+        partitions = self.known(partition.topic).partitions
+        for each in partitions:
             if each.index == partition.partition:
                 if each.leader == NO_NODE:
                     raise RefusedByBroker(
                         ErrorCode.LEADER_NOT_AVAILABLE, f"leader of {partition}", "the cluster"
                     )
                 return self.node(each.leader)
-        count = len(self.topic(partition.topic).partitions)
         raise RefusedByBroker(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"leader of {partition}",
             "the cluster",
-            f"the topic has {count} partitions",
+            f"the topic has {len(partitions)} partitions",
         )
 
     # Coordinators

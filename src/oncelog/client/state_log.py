@@ -10,7 +10,7 @@ from oncelog.record.batch import Record, batches, records_of
 
 def state_partition(cluster: Cluster, transactional_id: str) -> TopicPartition:
     """The partition of the state log that has the id."""
-    count = len(cluster.topic(TRANSACTION_STATE).partitions)
+    count = len(cluster.known(TRANSACTION_STATE).partitions)
     return TopicPartition(TRANSACTION_STATE, coordinator_partition(transactional_id, count))
 
 

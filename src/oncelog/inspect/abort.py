@@ -9,7 +9,7 @@ from oncelog.client.faults import RETRIABLE, RefusedByBroker, demand
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
 from oncelog.inspect import ask
-from oncelog.inspect.ask import ActiveProducer, Described
+from oncelog.inspect.ask import ActiveProducer, Described, Untold
 from oncelog.inspect.commands import about
 from oncelog.inspect.decided import decided
 from oncelog.inspect.views import ONGOING
@@ -67,6 +67,9 @@ class Plan:
     start_ms: int  # -1 without a transactional id
     state: str
     hidden: tuple[Hidden, ...]
+    untold: tuple[
+        Untold, ...
+    ] = ()  # partitions where something may become invisible too: they have no leader
 
     @property
     def shown(self) -> Shown:
@@ -85,12 +88,13 @@ def plan_by_id(cluster: Cluster, transactional_id: str, expected: Shown | None =
         )
     if expected is not None and _identity(found) != expected:
         raise _changed(f"transactional id {transactional_id!r}", expected, _identity(found))
-    producers = ask.describe_producers(cluster, found.partitions)
+    producers, untold = ask.producers_told(cluster, found.partitions)
+    ends, more = ask.ends_told(cluster, producers)
     hidden = [
-        _hidden(cluster, where, each.start_offset)
+        Hidden(where.topic, where.partition, each.start_offset, ends[where].high_watermark)
         for where, active in producers.items()
         for each in active
-        if each.producer.id == found.producer.id and each.start_offset >= 0
+        if each.producer.id == found.producer.id and each.start_offset >= 0 and where in ends
     ]
     return Plan(
         transactional_id,
@@ -101,6 +105,7 @@ def plan_by_id(cluster: Cluster, transactional_id: str, expected: Shown | None =
         found.start_ms,
         found.state,
         tuple(hidden),
+        (*untold, *more),
     )
 
 

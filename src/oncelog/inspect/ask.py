@@ -1,12 +1,21 @@
 """The questions of the inspector, each to all brokers that can answer it: KIP-664, offsets, and our own side door."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from oncelog.client.admin import EARLIEST, LATEST, Admin
-from oncelog.client.cluster import TRANSACTION, Cluster
-from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable, UnsupportedByBroker, demand
+from oncelog.client.admin import EARLIEST, LATEST, Admin, OffsetView
+from oncelog.client.cluster import TRANSACTION, Backoff, Cluster
+from oncelog.client.faults import (
+    RETRIABLE,
+    ClientFault,
+    RefusedByBroker,
+    TimedOut,
+    Unreachable,
+    UnsupportedByBroker,
+    demand,
+    error_name,
+)
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
 from oncelog.model import Isolation, Producer, ProducerEpoch, ProducerId, TopicPartition
@@ -36,7 +45,10 @@ LIST_TRANSACTIONS: Final = 66
 DESCRIBE_AT_ONCE: Final = 500  # transactional ids in one DescribeTransactions
 NEW_INSTANCE: Final = "new instance"
 ADMIN: Final = "admin"
+SETTLES_MS: Final = 1_000  # how long a partition may say that it moves, before it is left out
+NO_LEADER: Final = "no leader"
 AnswerT = TypeVar("AnswerT", bound=Message)
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,15 @@ class Ends:
     high_watermark: int
 
 
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """A partition that nobody tells of, as one without a leader. What is known of the others holds all the same."""
+
+    topic: str
+    partition: int
+    why: str
+
+
 def list_transactions(
     cluster: Cluster,
     *,
@@ -123,6 +144,9 @@ def list_transactions(
             state_filters=list(states), producer_id_filters=list(producer_ids), duration_filter=longer_than_ms
         )
         answer = whom.send(request, ListTransactionsResponse, version)
+        backoff = Backoff(cluster.timeout_ms)
+        while answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and backoff.wait():
+            answer = whom.send(request, ListTransactionsResponse, version)
         demand(answer.error_code, "ListTransactions", str(whom))
         if answer.unknown_state_filters:
             raise ValueError(f"unknown transaction states: {', '.join(sorted(answer.unknown_state_filters))}")
@@ -180,33 +204,67 @@ def describe_producers(
     cluster: Cluster, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
     """Who writes to these partitions, as their leaders know it."""
-    leaders: dict[Connection, dict[str, list[int]]] = {}
+    leaders: dict[Connection, list[TopicPartition]] = {}
     for each in sorted(partitions):
-        leaders.setdefault(cluster.leader(each), {}).setdefault(each.topic, []).append(each.partition)
+        leaders.setdefault(cluster.leader(each), []).append(each)
     found: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
-    for whom, topics in leaders.items():
-        request = DescribeProducersRequest(
-            topics=[TopicRequest(name=name, partition_indexes=mine) for name, mine in topics.items()]
-        )
-        for topic in whom.send(request, DescribeProducersResponse).topics:
-            for each in topic.partitions:
-                partition = TopicPartition(topic.name, each.partition_index)
-                demand(each.error_code, f"DescribeProducers of {partition}", str(whom), each.error_message)
-                found[partition] = tuple(
-                    ActiveProducer(
-                        Producer(ProducerId(one.producer_id), ProducerEpoch(one.producer_epoch)),
-                        one.last_sequence,
-                        one.last_timestamp,
-                        one.coordinator_epoch,
-                        one.current_txn_start_offset,
-                    )
-                    for one in sorted(each.active_producers, key=lambda one: one.producer_id)
-                )
+    for whom, some in leaders.items():
+        told, refused = _producers(whom, some)
+        for partition, (error, message) in refused.items():
+            demand(error, f"DescribeProducers of {partition}", str(whom), message)
+        found |= told
     return found
 
 
+def producers_told(
+    cluster: Cluster, partitions: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, tuple[ActiveProducer, ...]], list[Untold]]:
+    """The same, and of which partitions nobody tells it: one topic that we may not read hides no other."""
+
+    def ask(
+        whom: Connection, some: Sequence[TopicPartition]
+    ) -> tuple[dict[TopicPartition, tuple[ActiveProducer, ...]], dict[TopicPartition, int]]:
+        told, refused = _producers(whom, some)
+        return told, {each: error for each, (error, _) in refused.items()}
+
+    return _told(cluster, partitions, ask)
+
+
+def _producers(
+    whom: Connection, partitions: Sequence[TopicPartition]
+) -> tuple[dict[TopicPartition, tuple[ActiveProducer, ...]], dict[TopicPartition, tuple[int, str | None]]]:
+    topics: dict[str, list[int]] = {}
+    for each in sorted(partitions):
+        topics.setdefault(each.topic, []).append(each.partition)
+    request = DescribeProducersRequest(
+        topics=[TopicRequest(name=name, partition_indexes=mine) for name, mine in topics.items()]
+    )
+    found: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
+    refused: dict[TopicPartition, tuple[int, str | None]] = {}
+    for topic in whom.send(request, DescribeProducersResponse).topics:
+        for each in topic.partitions:
+            partition = TopicPartition(topic.name, each.partition_index)
+            if each.error_code != ErrorCode.NONE:
+                refused[partition] = (each.error_code, each.error_message)
+                continue
+            found[partition] = tuple(
+                ActiveProducer(
+                    Producer(ProducerId(one.producer_id), ProducerEpoch(one.producer_epoch)),
+                    one.last_sequence,
+                    one.last_timestamp,
+                    one.coordinator_epoch,
+                    one.current_txn_start_offset,
+                )
+                for one in sorted(each.active_producers, key=lambda one: one.producer_id)
+            )
+    return found, refused
+
+
 def ends_of(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Ends]:
-    """The last stable offset is asked before the high watermark: it is never above it in what we return."""
+    """Of all of these, and with the cluster's patience: what has no leader is waited for.
+
+    The last stable offset is asked before the high watermark: it is never above it in what we return.
+    """
     admin = Admin(cluster)
     wanted = sorted(partitions)
     starts = admin.offsets_at(dict.fromkeys(wanted, EARLIEST))
@@ -217,6 +275,102 @@ def ends_of(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[Topi
         for each in wanted
         if each in starts and each in stable and each in high
     }
+
+
+def ends_told(
+    cluster: Cluster, partitions: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, Ends], list[Untold]]:
+    """The same without waiting, for who asks about everything: and of which partitions nobody tells it."""
+    admin = Admin(cluster)
+
+    def ask(
+        whom: Connection, some: Sequence[TopicPartition]
+    ) -> tuple[dict[TopicPartition, Ends], dict[TopicPartition, int]]:
+        starts, refused = admin.offsets_told(whom, dict.fromkeys(some, EARLIEST))
+        stable, more = admin.offsets_told(
+            whom, dict.fromkeys(starts, LATEST), isolation=Isolation.READ_COMMITTED
+        )
+        high, most = admin.offsets_told(whom, dict.fromkeys(stable, LATEST))
+        found = {
+            each: Ends(starts[each].offset, stable[each].offset, high[each].offset)
+            for each in starts
+            if each in stable and each in high
+        }
+        return found, refused | more | most
+
+    return _told(cluster, partitions, ask)
+
+
+def end_of(cluster: Cluster, where: TopicPartition) -> Ends:
+    """Of one partition, without waiting for its leader."""
+    found, untold = ends_told(cluster, [where])
+    if where not in found:
+        error = ErrorCode.LEADER_NOT_AVAILABLE if untold else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise RefusedByBroker(
+            error, f"ends of {where}", "the cluster", ", ".join(each.why for each in untold) or None
+        )
+    return found[where]
+
+
+def offsets_told(
+    cluster: Cluster, partitions: Iterable[TopicPartition], at: int
+) -> tuple[dict[TopicPartition, OffsetView], list[Untold]]:
+    """ListOffsets of a time, or of LATEST and its like, without waiting."""
+    admin = Admin(cluster)
+    return _told(cluster, partitions, lambda whom, some: admin.offsets_told(whom, dict.fromkeys(some, at)))
+
+
+def _told(
+    cluster: Cluster,
+    partitions: Iterable[TopicPartition],
+    ask: Callable[
+        [Connection, Sequence[TopicPartition]],
+        tuple[dict[TopicPartition, ResultT], dict[TopicPartition, int]],
+    ],
+) -> tuple[dict[TopicPartition, ResultT], list[Untold]]:
+    """Asks each leader for its partitions. Those that move are asked for again for a moment; topics that were deleted since are
+    left out. Raises only if nobody told anything because nobody could be reached.
+    """
+    left, found, untold = sorted(partitions), dict[TopicPartition, ResultT](), dict[TopicPartition, str]()
+    backoff = Backoff(min(cluster.timeout_ms, SETTLES_MS))
+    fault: ClientFault | None = None
+    is_fresh = False
+    while left:
+        leaders: dict[Connection, list[TopicPartition]] = {}
+        errors: dict[TopicPartition, int] = {}  # by the cluster's metadata, then by leaders
+        for each in left:
+            try:
+                leaders.setdefault(cluster.leader(each), []).append(each)
+            except RefusedByBroker as refusal:
+                errors[each] = refusal.error
+            except Unreachable as unknown:  # a leader that the cluster's metadata does not know any more
+                errors[each], fault = ErrorCode.LEADER_NOT_AVAILABLE, unknown
+        again: set[TopicPartition] = set() if is_fresh else set(errors)
+        for whom, some in leaders.items():
+            try:
+                told, refused = ask(whom, some)
+            except (Unreachable, TimedOut) as silence:
+                untold |= dict.fromkeys(some, str(silence))
+                again |= set(some) if isinstance(silence, Unreachable) else set()
+                fault = silence
+            else:
+                found |= told
+                errors |= refused
+                again |= {each for each, error in refused.items() if error in RETRIABLE}
+        for each, error in errors.items():
+            untold[each] = NO_LEADER if error == ErrorCode.LEADER_NOT_AVAILABLE else error_name(error)
+        if not again or (is_fresh and not backoff.wait()):
+            break
+        cluster.refresh({each.topic for each in again})
+        left, is_fresh = sorted(again), True
+    if fault is not None and not found:
+        raise fault
+    gone = error_name(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return found, [
+        Untold(each.topic, each.partition, why)
+        for each, why in sorted(untold.items())
+        if each not in found and why != gone
+    ]
 
 
 def has_unstable_offsets(cluster: Cluster, group: str) -> bool:
@@ -257,9 +411,10 @@ def cause_named(cause: str, client_id: str | None) -> str:
 class SideDoor:
     """What only oncelog tells. On any other broker every answer is None, found out once by asking."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, before: "SideDoor | None" = None) -> None:
+        """`before`: of who asks again and again, what was found out the last time."""
         self._cluster = cluster
-        self._is_there: bool | None = None
+        self._is_there = None if before is None else before._is_there
 
     @property
     def is_there(self) -> bool:
@@ -324,9 +479,13 @@ class SideDoor:
 
     def _send(self, request: Message, wanted: type[AnswerT], version: int) -> AnswerT | None:
         """None: the broker closed the connection, which is how Apache Kafka answers an unknown API key (API-1)."""
-        known = self._cluster.any()
         if self._is_there:
-            return known.send(request, wanted, version)
+            try:
+                return self._cluster.any().send(request, wanted, version)
+            except (Unreachable, TimedOut):
+                self._is_there = None  # it may be another one that comes back
+                raise
+        known = self._cluster.any()
         with self._cluster.dial(known.address, client_id=known.client_id) as door:
             try:
                 return door.send(request, wanted, version)

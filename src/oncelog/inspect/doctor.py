@@ -4,17 +4,24 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Final
 
-from oncelog.client.admin import MAX_TIMESTAMP, Admin, Setting
+from oncelog.client.admin import MAX_TIMESTAMP, Admin
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import ClientFault
+from oncelog.client.faults import ClientFault, RefusedByBroker, error_name
+from oncelog.client.fetcher import PartitionFetcher
+from oncelog.errors import OncelogError
 from oncelog.inspect import ask, replay, trace, views
-from oncelog.inspect.ask import Described, SideDoor
+from oncelog.inspect.ask import Described, Listed, SideDoor
 from oncelog.inspect.counted import quantile_ns
-from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
+from oncelog.inspect.events import INIT_PRODUCER_ID, Event, traced_events
+from oncelog.inspect.lengths import age
+from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, Isolation, TopicPartition
 from oncelog.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from oncelog.record.batch import batches, records_of
+from oncelog.record.txn_state import decode_key
 
 FINE: Final = "fine"
 NOTICE: Final = "notice"
@@ -24,6 +31,10 @@ LONG_TIMEOUT_MS: Final = 300_000
 FEW_RECORDS: Final = 5
 FEW_TRANSACTIONS: Final = 3  # below this nothing is said of their size
 TRACED_IDS: Final = 50  # whose requests are looked at
+ASKED_IDS: Final = (
+    1_000  # whose first request is: a broker's ring holds no more ids than that unless it is told to
+)
+NEWEST_STATES: Final = 1_000  # of each partition of the state log, to know which ids did something lately
 REPLAYED_IDS: Final = 5  # where only the logs tell
 REPLAYED_EACH: Final = 3
 FIRST_NEW_END_TXN: Final = 5
@@ -48,6 +59,10 @@ SHORTEST_MIXED: Final = 5
 WIDE_GAPS: Final = 10  # a number a row of so many
 
 
+class _Untold(ClientFault):
+    """What a check needs is in the state log, and we may not read it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at. `why` says what happens to who ignores it."""
@@ -59,23 +74,33 @@ class Finding:
     do: str
 
 
-def examine(cluster: Cluster, *, now_ms: int) -> list[Finding]:
-    """All checks, in a fixed order. A check that this broker cannot answer is skipped with the reason."""
-    door = SideDoor(cluster)
-    node_id = next(iter(cluster.nodes()))
-    settings = {each.name: each for each in Admin(cluster).broker_settings(node_id)}
-    listed = ask.list_transactions(cluster)
-    described = ask.describe_listed(cluster, listed)
-    seen = _seen(cluster, door, [each.transactional_id for each in listed if each.state != "Empty"])
+def examine(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Finding]:
+    """All checks, in a fixed order. A check that this broker cannot answer, or not to us, is skipped with the reason; who cannot be
+    reached at all is a fault.
+    """
+    cluster.nodes()
+
+    @cache
+    def listed() -> list[Listed]:
+        return ask.list_transactions(cluster)
+
+    @cache
+    def described() -> dict[str, Described]:
+        return ask.describe_listed(cluster, listed())
+
+    @cache
+    def seen() -> Seen:
+        return _seen(cluster, door, [each.transactional_id for each in listed() if each.state != "Empty"])
+
     checks = (
         ("stuck readers", lambda: _stuck(cluster, door, now_ms)),
-        ("transactional ids", lambda: _names(cluster, sorted(described))),
-        ("transaction timeouts", lambda: _timeouts(cluster, door, described.values(), settings)),
-        ("size of transactions", lambda: _sizes(seen)),
+        ("transactional ids", lambda: _names(cluster, [each.transactional_id for each in listed()])),
+        ("transaction timeouts", lambda: _timeouts(cluster, door, described(), now_ms)),
+        ("size of transactions", lambda: _sizes(seen())),
         ("tombstones", lambda: _tombstones(cluster)),
         ("isolation of groups", lambda: _readers(cluster, door)),
-        ("old-protocol clients", lambda: _protocols(seen, door)),
-        ("clocks", lambda: _clocks(cluster, described.values(), now_ms)),
+        ("old-protocol clients", lambda: _protocols(seen(), door)),
+        ("clocks", lambda: _clocks(cluster, described().values(), now_ms)),
         ("disk", lambda: _disk(cluster, door)),
     )
     found: list[Finding] = []
@@ -88,13 +113,16 @@ def examine(cluster: Cluster, *, now_ms: int) -> list[Finding]:
 
 
 def _stuck(cluster: Cluster, door: SideDoor, now_ms: int) -> Finding:
-    pins = views.pins(cluster, door, now_ms=now_ms)
+    found = views.survey(cluster, door, now_ms=now_ms)
+    pins, untold = found.pins, found.untold_said
     why = "readers at read_committed see nothing behind the last stable offset"
+    more = "" if untold is None else f"; {untold}"
     if not pins:
-        return Finding("stuck readers", FINE, "no partition is held", why, "")
+        verdict, do = (FINE, "") if untold is None else (NOTICE, "bring the brokers back that led them")
+        return Finding("stuck readers", verdict, f"no partition is held{more}", why, do)
     verdict = BAD if any(each.kind == "hanging" for each in pins) else NOTICE
     names = ", ".join(f"{each.topic}-{each.partition} ({each.kind})" for each in pins[:5])
-    return Finding("stuck readers", verdict, f"{len(pins)} held: {names}", why, "oncelog txn stuck")
+    return Finding("stuck readers", verdict, f"{len(pins)} held: {names}{more}", why, "oncelog txn stuck")
 
 
 def _names(cluster: Cluster, ids: Sequence[str]) -> Finding:
@@ -105,14 +133,18 @@ def _names(cluster: Cluster, ids: Sequence[str]) -> Finding:
     stems = Counter(RANDOM.sub("*", each) for each in ids if RANDOM.search(each))
     piled = [(stem, count) for stem, count in stems.most_common() if count >= 2]
     shown = [f"{stem} x {count}" for stem, count in piled]
+    untold = ""
     for stem, mine in made_up(each for each in ids if not RANDOM.search(each)).items():
-        if not _was_taken_again(cluster, mine):
-            shown.append(f"{stem} x {len(mine)}, none of them used by a second process")
+        try:
+            if not _was_taken_again(cluster, mine):
+                shown.append(f"{stem} x {len(mine)}, none of them used by a second process")
+        except _Untold as fault:
+            untold = f"; whether second processes used some is not told ({fault})"
     if not shown:
-        return Finding("transactional ids", FINE, f"{len(ids)} ids, none looks random", why, "")
+        return Finding("transactional ids", FINE, f"{len(ids)} ids, none looks random{untold}", why, "")
     verdict = BAD if any(count >= MANY_SIBLINGS for _, count in piled) else NOTICE
     do = "name the id after what is processed (the job and its input partition), the same after a restart"
-    return Finding("transactional ids", verdict, ", ".join(shown[:5]), why, do)
+    return Finding("transactional ids", verdict, ", ".join(shown[:5]) + untold, why, do)
 
 
 def made_up(ids: Iterable[str]) -> dict[str, list[str]]:
@@ -151,7 +183,7 @@ def _looks_made_up(ids: Sequence[str]) -> bool:
 def _was_taken_again(cluster: Cluster, ids: Sequence[str]) -> bool:
     """Whether a second process took one of some of them: each that comes up leaves a state Empty, and bumps the epoch."""
     for each in ids[-REPLAYED_IDS:]:
-        past = trace.past_of(cluster, each)
+        past = _past_of(cluster, each)
         taken = sum(one.state == "Empty" for one in past.states)
         first = next((one for one in past.states if one.state is not None), None)
         is_later = first is not None and first.client_version < NEW_PROTOCOL and first.producer_epoch > 0
@@ -160,12 +192,16 @@ def _was_taken_again(cluster: Cluster, ids: Sequence[str]) -> bool:
     return False
 
 
-def _timeouts(
-    cluster: Cluster, door: SideDoor, described: Iterable[Described], settings: Mapping[str, Setting]
-) -> Finding:
-    rows = list(described)
-    limit = settings.get("transaction.max.timeout.ms")
-    maximum = int(limit.value) if limit is not None and limit.value and limit.value.isdecimal() else None
+def _past_of(cluster: Cluster, transactional_id: str) -> replay.Past:
+    found = trace.past_of(cluster, transactional_id)
+    if found.untold is not None:
+        raise _Untold(f"{TRANSACTION_STATE}: {found.untold}")
+    return found
+
+
+def _timeouts(cluster: Cluster, door: SideDoor, described: Mapping[str, Described], now_ms: int) -> Finding:
+    name, rows = "transaction timeouts", list(described.values())
+    maximum, untold = _maximum(cluster)
     why = "a transaction left open by a crash holds all readers of its partitions for this long"
     long = [each for each in rows if LONG_TIMEOUT_MS < each.timeout_ms < views.NEVER_TIMES_OUT_MS]
     above = [
@@ -175,36 +211,102 @@ def _timeouts(
         each for each in rows if each.timeout_ms >= views.NEVER_TIMES_OUT_MS and each.state == views.ONGOING
     ]
     do = "set transaction.timeout.ms a little above the longest transaction; 60 s is the default"
-    again = _timed_out_again(cluster, [each.transactional_id for each in rows]) if door.is_there else []
+    turned_away = _turned_away(door, sorted(described), now_ms) if door.is_there else []
+    looked_at = recent(cluster, sorted(described), TRACED_IDS) if door.is_there else []
+    sample = _sample(len(looked_at), len(rows)) if door.is_there else ""
+    again = _timed_out_again(cluster, looked_at)
+    if turned_away:
+        refused = "the broker refuses a timeout above its maximum: such a client cannot begin at all"
+        return Finding(name, BAD, f"refused: {', '.join(turned_away[:5])}", refused, do)
     if above:
         shown = ", ".join(f"{each.transactional_id} {each.timeout_ms} ms" for each in above[:5])
-        return Finding("transaction timeouts", BAD, f"above the maximum of {maximum} ms: {shown}", why, do)
+        return Finding(name, BAD, f"above the maximum of {maximum} ms: {shown}", why, do)
     if again:
-        shown = ", ".join(f"{name} x {count}" for name, count in again[:5])
+        shown = ", ".join(f"{each} x {count}" for each, count in again[:5])
         short = (
             "a transaction that is longer than its timeout is aborted while its owner works, and done again"
         )
-        return Finding("transaction timeouts", NOTICE, f"timed out again and again: {shown}", short, do)
+        return Finding(name, NOTICE, f"timed out again and again: {shown}{sample}", short, do)
     if forever:
         shown = ", ".join(each.transactional_id for each in forever[:5])
-        return Finding("transaction timeouts", NOTICE, f"prepared, never time out: {shown}", why, "end them")
+        return Finding(name, NOTICE, f"prepared, never time out: {shown}", why, "end them")
     if long:
         shown = ", ".join(f"{each.transactional_id} {each.timeout_ms} ms" for each in long[:5])
-        return Finding("transaction timeouts", NOTICE, f"above {LONG_TIMEOUT_MS} ms: {shown}", why, do)
-    return Finding(
-        "transaction timeouts",
-        FINE,
-        f"{len(rows)} ids, the longest {max((each.timeout_ms for each in rows), default=0)} ms",
-        why,
-        "",
-    )
+        return Finding(name, NOTICE, f"above {LONG_TIMEOUT_MS} ms: {shown}{untold}", why, do)
+    longest = max((each.timeout_ms for each in rows), default=0)
+    return Finding(name, FINE, f"{len(rows)} ids, the longest {longest} ms{sample}{untold}", why, "")
+
+
+def _maximum(cluster: Cluster) -> tuple[int | None, str]:
+    """transaction.max.timeout.ms, or why it is not known."""
+    try:
+        settings = Admin(cluster).broker_settings(next(iter(cluster.nodes())))
+    except RefusedByBroker as fault:
+        return None, f"; the broker's maximum is not told ({error_name(fault.error)})"
+    found = next((each.value for each in settings if each.name == "transaction.max.timeout.ms"), None)
+    return (int(found), "") if found and found.isdecimal() else (None, "; the broker's maximum is not told")
+
+
+def _turned_away(door: SideDoor, ids: Sequence[str], now_ms: int) -> list[str]:
+    """Ids whose last InitProducerId was refused for its timeout, as the broker's ring has it: by whom and when."""
+    found: list[str] = []
+    for each in ids[:ASKED_IDS]:
+        last = _last_init(door, each)
+        if last is not None and last.error == "INVALID_TRANSACTION_TIMEOUT":
+            ago = age(max(now_ms - last.at_us // 1000, 0))
+            found.append(f"{each} with {last.said}, {ago} ago by {last.client_id} at {last.address}")
+    if found and len(ids) > ASKED_IDS:
+        found[-1] += _sample(ASKED_IDS, len(ids))
+    return found
+
+
+def _last_init(door: SideDoor, transactional_id: str) -> Event | None:
+    told = door.trace(transactional_id)
+    key = INIT_PRODUCER_ID.to_bytes(2, "big")
+    inits = [each for each in ([] if told is None else told.requests) if bytes(each.request[:2]) == key]
+    return next(iter(traced_events(inits[-1], transactional_id)), None) if inits else None
 
 
 def _timed_out_again(cluster: Cluster, ids: Sequence[str]) -> list[tuple[str, int]]:
     """Ids that lost more than one transaction to their timeout, as far as the state log tells; only oncelog keeps causes."""
-    pasts = ((each, trace.past_of(cluster, each).bumps) for each in ids[:TRACED_IDS])
+    pasts = ((each, trace.past_of(cluster, each).bumps) for each in ids)
     counts = [(name, sum(each.cause == "timeout" for each in bumps)) for name, bumps in pasts]
     return sorted((each for each in counts if each[1] > 1), key=lambda each: -each[1])
+
+
+def recent(cluster: Cluster, ids: Sequence[str], count: int) -> list[str]:
+    """So many of them: first those that did something last, by the end of the state log; where nobody tells it, by name."""
+    if len(ids) <= count:
+        return list(ids)
+    last: dict[str, int] = {}
+    try:
+        places = [
+            TopicPartition(TRANSACTION_STATE, each.index)
+            for each in cluster.known(TRANSACTION_STATE).partitions
+        ]
+        for where, ends in ask.ends_told(cluster, places)[0].items():
+            begin = max(ends.log_start, ends.high_watermark - NEWEST_STATES)
+            with PartitionFetcher(
+                cluster, where, start=begin, stop=ends.high_watermark, isolation=Isolation.READ_UNCOMMITTED
+            ) as fetcher:
+                for fetched in fetcher:
+                    for at, header in batches(fetched.data):
+                        if header.is_control:
+                            continue
+                        for record in records_of(fetched.data[at : at + header.size], header):
+                            key = None if record.key is None else decode_key(bytes(record.key))
+                            if key is not None and record.value is not None:
+                                last[key.transactional_id] = record.timestamp
+    except OncelogError:  # what was read so far is better than nothing
+        pass
+    wanted = set(ids)
+    newest = sorted((each for each in last if each in wanted), key=lambda each: (-last[each], each))
+    return [*newest, *(each for each in ids if each not in last)][:count]
+
+
+def _sample(looked_at: int, of: int) -> str:
+    """What is to be known where not all were looked at."""
+    return "" if looked_at >= of else f"; {looked_at:,} of {of:,} ids looked at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +314,7 @@ class Seen:
     """What some transactional ids did lately, from the broker's ring or from the logs."""
 
     ids: int
+    of: int  # so many there are
     transactions: int
     records: int
     small: tuple[
@@ -221,11 +324,11 @@ class Seen:
 
 
 def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
-    """Of at most so many ids as can be asked in a moment."""
+    """Of at most so many ids as can be asked in a moment: those that did something last."""
     counted: list[tuple[str, int, int]] = []
     old: dict[str, None] = {}
     software = door.software()
-    for name in names[: TRACED_IDS if door.is_there else REPLAYED_IDS]:
+    for name in recent(cluster, names, TRACED_IDS if door.is_there else REPLAYED_IDS):
         kept = [event for _, event in trace.requests(cluster, door, name) or ()]
         ended = [each for each in kept if each.name == "EndTxn" and each.error == "NONE"]
         if ended:
@@ -240,7 +343,7 @@ def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
         else:
             past = [
                 each
-                for each in replay.transactions(name, replay.history(cluster, name))
+                for each in replay.transactions(name, _past_of(cluster, name).states)
                 if each.ended_ms is not None
             ][-REPLAYED_EACH:]
             transactions = len(past)
@@ -253,6 +356,7 @@ def _seen(cluster: Cluster, door: SideDoor, names: Sequence[str]) -> Seen:
         counted.append((name, transactions, records))
     return Seen(
         len(counted),
+        len(names),
         sum(transactions for _, transactions, _ in counted),
         sum(records for _, _, records in counted),
         tuple(each for each in counted if each[1] >= FEW_TRANSACTIONS and each[2] < FEW_RECORDS * each[1]),
@@ -270,12 +374,13 @@ def _by_whom(
 
 def _sizes(seen: Seen) -> Finding:
     why = "each transaction costs a few requests, state records and one marker a partition: with few records they dominate"
+    sample = _sample(seen.ids, seen.of)
     if seen.transactions < FEW_TRANSACTIONS:
         return Finding(
-            "size of transactions", FINE, f"{seen.transactions} seen lately, too few to tell", why, ""
+            "size of transactions", FINE, f"{seen.transactions} seen lately, too few to tell{sample}", why, ""
         )
     mean = seen.records / seen.transactions
-    text = f"{mean:.1f} records on average in {seen.transactions} transactions of {seen.ids} ids"
+    text = f"{mean:.1f} records on average in {seen.transactions} transactions of {seen.ids} ids{sample}"
     if seen.small:  # the mean of all hides those that are small beside others that are large
         worst = sorted(seen.small, key=lambda each: each[2] / each[1])[:5]
         text += "; " + ", ".join(f"{name} {records / count:.1f} in {count}" for name, count, records in worst)
@@ -291,22 +396,28 @@ def _tombstones(cluster: Cluster) -> Finding:
         "deleted: it keeps the old value, and an expired transactional id or offset comes back"
     )
     admin = Admin(cluster)
-    short: list[str] = []
-    looked_at = 0
-    for topic in cluster.topics():
-        if topic.is_internal and topic.name not in (TRANSACTION_STATE, CONSUMER_OFFSETS):
-            continue
-        settings = {each.name: each.value for each in admin.topic_settings(topic.name)}
-        kept = settings.get("delete.retention.ms")
-        if "compact" not in (settings.get("cleanup.policy") or "") or kept is None:
-            continue
-        looked_at += 1
-        if kept.isdecimal() and int(kept) < (DAY_MS if topic.is_internal else HOUR_MS):
-            short.append(f"{topic.name} {kept} ms")
+    topics = {
+        each.name: each.is_internal
+        for each in cluster.topics()
+        if not each.is_internal or each.name in (TRANSACTION_STATE, CONSUMER_OFFSETS)
+    }
+    policies = admin.values_of_topics("cleanup.policy", sorted(topics))
+    kept = admin.values_of_topics("delete.retention.ms", sorted(topics))
+    untold = len(topics) - len(policies)
+    more = f"; {untold} topics do not tell us their settings" if untold else ""
+    if topics and not policies:
+        return Finding("tombstones", SKIPPED, more.removeprefix("; "), why, "")
+    compacted = [each for each in sorted(kept) if "compact" in policies.get(each, "")]
+    short = [
+        f"{each} {kept[each]} ms"
+        for each in compacted
+        if kept[each].isdecimal() and int(kept[each]) < (DAY_MS if topics[each] else HOUR_MS)
+    ]
     if not short:
-        return Finding("tombstones", FINE, f"{looked_at} compacted topics keep theirs for long", why, "")
+        text = f"{len(compacted)} compacted topics keep theirs for long{more}"
+        return Finding("tombstones", FINE, text, why, "")
     do = "set delete.retention.ms above the longest time that a reader may be away; the default is a day"
-    return Finding("tombstones", NOTICE, ", ".join(short[:5]), why, do)
+    return Finding("tombstones", NOTICE, ", ".join(short[:5]) + more, why, do)
 
 
 def _readers(cluster: Cluster, door: SideDoor) -> Finding:
@@ -357,6 +468,7 @@ def _protocols(seen: Seen, door: SideDoor) -> Finding:
     why = "with the protocol before KIP-890 a late copy of EndTxn can end the next transaction (KAFKA-17754)"
     refused = (door.counters() or {}).get(LATE_COPIES, 0)
     late = f", {refused} late copies refused" if refused else ""
+    late += _sample(seen.ids, seen.of)
     if not seen.old:
         return Finding(
             "old-protocol clients", NOTICE if refused else FINE, f"none of {seen.ids} ids{late}", why, ""
@@ -376,17 +488,20 @@ def _clocks(cluster: Cluster, described: Iterable[Described], now_ms: int) -> Fi
         "keeps its whole segment for a day longer"
     )
     starts = [(each.start_ms - now_ms, f"the coordinator of {each.transactional_id}") for each in described]
-    wanted = [
+    everywhere = [
         TopicPartition(topic.name, part.index) for topic in cluster.topics() for part in topic.partitions
-    ][:TIMED_PARTITIONS]
-    newest = Admin(cluster).offsets_at(dict.fromkeys(wanted, MAX_TIMESTAMP))
+    ]
+    wanted = sorted(everywhere, key=lambda each: (each.partition, each.topic))[:TIMED_PARTITIONS]
+    of = "" if len(wanted) == len(everywhere) else f" of {len(everywhere):,}"
+    newest, untold = ask.offsets_told(cluster, wanted, MAX_TIMESTAMP)
+    of = of or (f" of {len(everywhere):,}" if untold else "")
     records = [
         (view.timestamp - now_ms, f"who wrote offset {view.offset} of {where}")
         for where, view in sorted(newest.items())
     ]
     ahead = sorted((each for each in (*starts, *records) if each[0] > AHEAD_MS), reverse=True)
     if not ahead:
-        return Finding("clocks", FINE, f"none of {len(wanted)} partitions has a time to come", why, "")
+        return Finding("clocks", FINE, f"none of {len(newest)}{of} partitions has a time to come", why, "")
     shown = ", ".join(f"{who} is {ms / 1000:.0f} s ahead" for ms, who in ahead[:5])
     return Finding(
         "clocks", NOTICE, f"{shown}, or this machine is behind", why, "synchronize the clocks (NTP)"

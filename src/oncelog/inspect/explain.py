@@ -3,6 +3,7 @@
 The causes are a table; evidence for or against each comes from the cluster. What cannot be known is said, not guessed.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +11,7 @@ from typing import Final
 
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import ClientFault
+from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.errors import ErrorCode
 from oncelog.inspect import ask, trace
 from oncelog.inspect.ask import Bumped, Described, SideDoor
@@ -22,6 +23,7 @@ CONFIRMED: Final = "confirmed"
 EXCLUDED: Final = "excluded"
 MAX_TIMEOUT: Final = "transaction.max.timeout.ms"
 BUMPS_SAID: Final = 3
+BY_NAME: Final = " (an administrator by its client id alone, which clients choose)"
 UNKNOWN_BUMP: Final = "not kept by this broker (needs oncelog broker)"
 
 
@@ -92,8 +94,9 @@ WRONG_ORDER: Final = Reason(
 )
 UNKNOWN_ID: Final = Reason(
     "unknown id",
-    "the coordinator has no such transactional id with this producer id: it expired, or init_transactions was never called",
-    "call init_transactions; ids unused for transactional.id.expiration.ms (7 days) are forgotten",
+    "the coordinator has no such transactional id with this producer id: it expired, init_transactions was never called, or it is "
+    "spelled otherwise",
+    "look at its spelling, then call init_transactions; ids unused for transactional.id.expiration.ms (7 days) are forgotten",
 )
 UNDER_WAY: Final = Reason(
     "ending",
@@ -120,12 +123,37 @@ UNSTABLE: Final = Reason(
     "offsets of this group are part of a transaction that is not ended yet",
     "wait; if it lasts, `oncelog txn stuck` names the transaction in __consumer_offsets",
 )
+REBALANCED: Final = Reason(
+    "rebalanced",
+    "the consumer whose offsets were sent is not a member of its group any more, or of an older generation: it was away for longer "
+    "than its session.timeout.ms or max.poll.interval.ms, or the group shared its partitions out anew",
+    "abort the transaction, poll again, and send the offsets with a fresh group_metadata; shorten what is done between two polls",
+)
+STATIC_TWIN: Final = Reason(
+    "same instance id",
+    "another consumer joined the group with the same group.instance.id and took its place",
+    "give each consumer its own group.instance.id; let the older one exit",
+)
+NO_RIGHT: Final = Reason(
+    "no right",
+    "the user may not do this: transactions need WRITE and DESCRIBE of the transactional id, WRITE of each topic, and READ of the group "
+    "whose offsets are sent",
+    "give the rights (kafka-acls --producer --transactional-id ID --topic TOPIC, --group GROUP), or use the id and the group that the "
+    "user has",
+)
+NO_ID: Final = Reason(
+    "no transactional id",
+    "the request writes in a transaction and names no transactional id: a broker without ACLs refuses that with the same error",
+    "set transactional.id of the producer",
+)
 LOADING: Final = Reason(
     "coordinator loads or moves",
     "the broker that looks after this id has just started, or is another one now",
     "wait and ask again: clients do so by themselves",
 )
 
+OFFSETS_REFUSED: Final = "abort the transaction: its offsets were refused, the producer can go on"
+FORBIDDEN: Final = "fatal for this producer: close it"
 FENCED_TEXT: Final = "the producer's epoch is not the current one of its transactional id"
 FENCED: Final = Meaning(
     FENCED_TEXT,
@@ -173,6 +201,35 @@ MEANINGS: Final[dict[ErrorCode, Meaning]] = {
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: Meaning(
         "the coordinator does not know the transactional id", "for admin tools only", (UNKNOWN_ID,)
     ),
+    ErrorCode.ILLEGAL_GENERATION: Meaning(
+        "the group has shared its partitions out anew since these offsets were read",
+        OFFSETS_REFUSED,
+        (REBALANCED,),
+    ),
+    ErrorCode.UNKNOWN_MEMBER_ID: Meaning(
+        "the group does not know the consumer whose offsets are sent", OFFSETS_REFUSED, (REBALANCED,)
+    ),
+    ErrorCode.FENCED_INSTANCE_ID: Meaning(
+        "the consumer's place in its group has been taken",
+        "abort the transaction and close the consumer",
+        (STATIC_TWIN,),
+    ),
+    ErrorCode.REBALANCE_IN_PROGRESS: Meaning(
+        "the group is sharing its partitions out", OFFSETS_REFUSED, (REBALANCED,)
+    ),
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Meaning(
+        "the user may not use this transactional id", FORBIDDEN, (NO_RIGHT, NO_ID)
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: Meaning(
+        "the user may not commit offsets of this group",
+        "abort the transaction; without the right it fails again",
+        (NO_RIGHT,),
+    ),
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Meaning(
+        "the user may not write to this topic",
+        "abort the transaction; without the right it fails again",
+        (NO_RIGHT,),
+    ),
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Meaning(
         "the coordinator is starting", "asked again by every client", (LOADING,)
     ),
@@ -185,15 +242,38 @@ MEANINGS: Final[dict[ErrorCode, Meaning]] = {
 }
 
 
-# What librdkafka says instead when it has understood the broker's error itself.
-ALIASES: Final = {"_FENCED": ErrorCode.PRODUCER_FENCED, "-144": ErrorCode.PRODUCER_FENCED}
+# What clients say instead: librdkafka where it has understood the broker's error itself, or was called in the wrong order, and Java
+# where the exception is not named as the error.
+ALIASES: Final = {
+    "_FENCED": ErrorCode.PRODUCER_FENCED,
+    "-144": ErrorCode.PRODUCER_FENCED,
+    "_STATE": ErrorCode.INVALID_TXN_STATE,
+    "-172": ErrorCode.INVALID_TXN_STATE,
+    "InvalidPidMappingException": ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    "OutOfOrderSequenceException": ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    "InvalidTxnTimeoutException": ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+    "TransactionalIdAuthorizationException": ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    "GroupAuthorizationException": ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    "TopicAuthorizationException": ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    "ClusterAuthorizationException": ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    "RecordTooLargeException": ErrorCode.MESSAGE_TOO_LARGE,
+    "TimeoutException": ErrorCode.REQUEST_TIMED_OUT,
+}
+_ALIASES: Final = {name.lower(): error for name, error in ALIASES.items()}
+_CLASS: Final = re.compile(
+    r"(?:[a-z_]\w*\.)+([A-Z]\w*)(?:: .*)?", re.DOTALL
+)  # as Java and Python print it, with what it says
 
 
 def error_named(text: str) -> ErrorCode | None:
-    """By Kafka's name in any spelling (PRODUCER_FENCED, ProducerFencedException, ProducerFencedError), or by its number."""
+    """By Kafka's name in any spelling (PRODUCER_FENCED, ProducerFencedException, ProducerFencedError, with its package and what it
+    says behind it), or by its number.
+    """
     word = text.strip()
-    if word in ALIASES:
-        return ALIASES[word]
+    named = _CLASS.fullmatch(word)
+    word = named[1] if named is not None else word
+    if word.lower() in _ALIASES:
+        return _ALIASES[word.lower()]
     if word.lstrip("-").isdecimal():
         return next((each for each in ErrorCode if each == int(word)), None)
     known = {each.name.replace("_", "").lower(): each for each in ErrorCode}
@@ -202,7 +282,12 @@ def error_named(text: str) -> ErrorCode | None:
 
 
 def explain(
-    error: ErrorCode, cluster: Cluster | None, transactional_id: str | None, *, now_ms: int
+    error: ErrorCode,
+    cluster: Cluster | None,
+    transactional_id: str | None,
+    *,
+    now_ms: int,
+    door: SideDoor | None = None,
 ) -> Explanation:
     """Without a cluster only the meaning; with a transactional id also what its coordinator knows."""
     meaning = MEANINGS.get(
@@ -215,15 +300,27 @@ def explain(
     from_oncelog: bool | None = None
     timeout_limit: int | None = None
     logged: Sequence[StateRecord] = ()
+    untold: str | None = None
+    is_hidden = False
+    reasons = meaning.reasons
     if cluster is not None:
-        door = SideDoor(cluster)
+        door = SideDoor(cluster) if door is None else door
         from_oncelog = door.is_there
         timeout_limit = _max_timeout(cluster)
         if transactional_id is not None:
-            found = ask.describe_transaction(cluster, transactional_id)
+            try:
+                found = ask.describe_transaction(cluster, transactional_id)
+            except RefusedByBroker as fault:
+                if fault.error != ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+                    raise
+                is_hidden = True
             refused = _refused(cluster, door, transactional_id, error.name)
             past = trace.past_of(cluster, transactional_id)
-            if from_oncelog:
+            untold = past.untold
+            is_odd = found is None and not is_hidden and ABOVE_MAXIMUM not in reasons
+            if is_odd and UNKNOWN_ID not in reasons:
+                reasons = (UNKNOWN_ID, *reasons)  # what was asked may be about no id at all
+            if untold is None and from_oncelog:
                 fenced = fenced_by(past.bumps, refused)
             else:
                 logged = past.states
@@ -237,9 +334,12 @@ def explain(
             cluster is not None,
             timeout_limit,
             logged,
+            untold,
             now_ms,
+            is_named=each in meaning.reasons,
+            is_hidden=is_hidden,
         )
-        for each in meaning.reasons
+        for each in reasons
     )
     order = {CONFIRMED: 0, POSSIBLE: 1, EXCLUDED: 2}
     return Explanation(
@@ -262,8 +362,13 @@ def _weigh(
     asked: bool,
     timeout_limit: int | None,
     logged: Sequence[StateRecord],
+    untold: str | None,
     now_ms: int,
+    *,
+    is_named: bool,
+    is_hidden: bool,
 ) -> Weighed:
+    """`is_named`: the table has this reason for the error; `is_hidden`: we may not see the id."""
     verdict, evidence = POSSIBLE, ""
     if not asked:
         evidence = "no cluster was asked"
@@ -271,11 +376,13 @@ def _weigh(
         evidence = f"{MAX_TIMEOUT} is {timeout_limit} here" if timeout_limit is not None else "not known here"
     elif transactional_id is None:
         evidence = "name the transactional id with --tid"
-    elif found is None:
+    elif is_hidden:
+        evidence = f"we may not see {transactional_id!r} either"
+    elif found is None:  # misspelt, or forgotten since: nothing is excluded by it
+        evidence = f"the coordinator does not know {transactional_id!r}"
         if reason is UNKNOWN_ID:
-            verdict, evidence = CONFIRMED, f"the coordinator does not know {transactional_id!r}"
-        else:
-            verdict, evidence = EXCLUDED, f"the coordinator does not know {transactional_id!r}"
+            verdict = CONFIRMED if is_named else POSSIBLE
+            evidence += ": look at how it is spelled and at the cluster; it may have expired since"
     elif reason is UNKNOWN_ID:
         verdict = EXCLUDED
         evidence = f"{transactional_id!r} is {found.state} as {found.producer}"
@@ -284,7 +391,9 @@ def _weigh(
         verdict = CONFIRMED if ending else POSSIBLE
         evidence = f"its state is {found.state} now"
     elif reason in (NEW_INSTANCE, TIMED_OUT, ADMIN):
-        if fenced is None:
+        if untold is not None:
+            evidence = f"its state log is not told to us ({untold})"
+        elif fenced is None:
             verdict, evidence = by_states(reason, logged, now_ms)
         else:
             verdict, evidence = _by_bump(reason, fenced, refused, now_ms)
@@ -341,11 +450,10 @@ def by_states(reason: Reason, logged: Sequence[StateRecord], now_ms: int) -> tup
         if not again and not is_whole:
             return POSSIBLE, UNKNOWN_BUMP
         if not again:  # who asked once while a transaction was open had it aborted, and no answer yet
-            raised = any(_raises_by_abort(before, each) for before, each in pairwise(logged))
-            return (
-                POSSIBLE if raised else EXCLUDED,
-                "its state log is whole: no second init_transactions was done",
-            )
+            if any(_raises_by_abort(before, each) for before, each in pairwise(logged)):
+                half = "an abort raised its epoch, as the first half of init_transactions does; its state log tells of no second half"
+                return POSSIBLE, half
+            return EXCLUDED, "its state log is whole: no second init_transactions was done"
         said = f"init_transactions raised it to epoch {again[-1].producer_epoch}, {_ago(now_ms - again[-1].at_ms)} ago"
         return POSSIBLE, f"{said}, by its state log; by whom is {UNKNOWN_BUMP}"
     aborts = [each for each in logged if each.state == "PrepareAbort"]
@@ -390,14 +498,13 @@ def _by_bump(reason: Reason, fenced: Fenced, refused: "Refused | None", now_ms: 
             return EXCLUDED, evidence
         is_only = len(mine) == len(fenced.above)
         return (
-            (CONFIRMED, evidence)
+            (CONFIRMED, f"{evidence}{BY_NAME if reason is ADMIN else ''}")
             if is_only
             else (POSSIBLE, f"{evidence}; it was bumped for other causes too")
         )
     if first.cause == reason.name:
-        return CONFIRMED, "; then ".join(
-            _bump_said(fenced, each, now_ms) for each in fenced.above[:BUMPS_SAID]
-        )
+        said = "; then ".join(_bump_said(fenced, each, now_ms) for each in fenced.above[:BUMPS_SAID])
+        return CONFIRMED, f"{said}{BY_NAME if reason is ADMIN else ''}"
     later = "" if not mine else f"; only then {_bump_said(fenced, mine[0], now_ms)}"
     return EXCLUDED, f"{evidence}{later}"
 

@@ -1,14 +1,13 @@
 """Groups: how much each still has to read, in offsets and in records, and which transaction it waits for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from oncelog.client.admin import LATEST, Admin, GroupMember, OffsetView
+from oncelog.client.admin import LATEST, Admin, GroupMember
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
-from oncelog.errors import ErrorCode
-from oncelog.inspect import views
+from oncelog.inspect import ask, views
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.lag import COUNTED_OFFSETS, lag_records
 from oncelog.model import TopicPartition
@@ -23,7 +22,7 @@ class GroupOffset:
     topic: str
     partition: int
     committed_offset: int | None
-    log_end_offset: int | None  # None: the topic was deleted since
+    log_end_offset: int | None  # None: the topic was deleted since, or has no leader there
     lag_offsets: (
         int | None
     )  # up to the high watermark, as Kafka counts: markers and aborted records are in it
@@ -62,7 +61,7 @@ def described(
     committed = admin.group_offsets(group)
     owners = {each: member for member in view.members for each in member.assignment}
     everywhere = sorted({*committed, *owners})
-    ends = _ends(admin, everywhere)
+    ends, _ = ask.offsets_told(admin.cluster, everywhere, LATEST)
     offsets: list[GroupOffset] = []
     for each in everywhere:
         at = committed[each].offset if each in committed else None
@@ -106,16 +105,3 @@ def everyone(
         except RefusedByBroker:
             continue
     return found
-
-
-def _ends(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetView]:
-    """A group may remember topics that were deleted since: those have no end."""
-    ends: dict[TopicPartition, OffsetView] = {}
-    for each in partitions:
-        try:
-            ends |= admin.offsets_at({each: LATEST})
-        except RefusedByBroker as fault:
-            if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise
-            admin.cluster.forget(each.topic)
-    return ends

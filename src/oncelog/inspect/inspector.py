@@ -39,6 +39,7 @@ class Now:
     known_ids: int
     opened: tuple[views.TransactionRow, ...]
     pins: tuple[views.Pin, ...]
+    untold: tuple[ask.Untold, ...]  # partitions that may be held or not: they have no leader
     rates: Mapping[str, float]  # events a second by the broker's counters; empty elsewhere
     past: Mapping[str, tuple[float, ...]]  # the same at the last times that somebody asked, oldest first
 
@@ -52,6 +53,7 @@ class TransactionPage:
     source: str  # where the timeline comes from
     last: int  # so many transactions are in it
     known: int  # of so many that the log still holds
+    untold: str | None = None  # why the state log is not told, if it is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class HistoryPage:
     transactions: tuple[replay.Replayed, ...]
     bumps: tuple[Cause, ...]  # empty too where the broker keeps none
     states: tuple[replay.StateRecord, ...]
+    untold: str | None = None  # why the state log is not told, if it is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +148,15 @@ class Inspector:
         opened = [each for each in listed if each.state in views.OPEN_STATES]
         rows = views.described(cluster, opened, now_ms)
         self._count(door)
+        surveyed = views.survey(cluster, door, now_ms=now_ms, counted_offsets=COUNTED_EACH_SECOND)
         return Now(
             at_ms=now_ms,
             brokers=len(cluster.nodes()),
             from_oncelog=door.is_there,
             known_ids=len(listed),
             opened=tuple(sorted(rows, key=lambda each: -(each.age_ms or 0))),
-            pins=tuple(views.pins(cluster, door, now_ms=now_ms, counted_offsets=COUNTED_EACH_SECOND)),
+            pins=surveyed.pins,
+            untold=surveyed.untold,
             rates=self._rates[-1] if self._rates else {},
             past={name: tuple(each[name] for each in self._rates) for name in RATES} if self._rates else {},
         )
@@ -205,7 +210,9 @@ class Inspector:
                 pasts=self._pasts,
             )
             where = _state_log(cluster, transactional_id) if told.states else None
-            return TransactionPage(view, told.timeline, told.states, where, told.source, last, told.known)
+            return TransactionPage(
+                view, told.timeline, told.states, where, told.source, last, told.known, told.untold
+            )
 
         return self._ask(ask_all)
 
@@ -218,7 +225,7 @@ class Inspector:
                 return None
             past = trace.past_of(cluster, transactional_id, self._pasts)
             done = replay.transactions(transactional_id, past.states)
-            return HistoryPage(view, tuple(done), past.bumps, past.states)
+            return HistoryPage(view, tuple(done), past.bumps, past.states, past.untold)
 
         return self._ask(ask_all)
 
@@ -226,7 +233,7 @@ class Inspector:
         """From `start` on; else the newest offsets, and what holds the last stable offset with them."""
 
         def ask_all(cluster: Cluster, _: SideDoor) -> PartitionPage:
-            ends = ask.ends_of(cluster, [where])[where]
+            ends = ask.end_of(cluster, where)
             begin, stop = window(ends, start)
             found = strip.stretches(cluster, where, ends, start=begin, stop=stop)
             return PartitionPage(where.topic, where.partition, ends, tuple(found), begin, stop)
@@ -237,7 +244,7 @@ class Inspector:
         """The batch that holds an offset, field by field; empty if there is none."""
 
         def ask_all(cluster: Cluster, _: SideDoor) -> list[annotate.Piece]:
-            ends = ask.ends_of(cluster, [where])[where]
+            ends = ask.end_of(cluster, where)
             if not ends.log_start <= offset < ends.high_watermark:
                 return []
             with PartitionFetcher(
@@ -272,11 +279,13 @@ class Inspector:
         if code is None:
             return None
         return self._ask(
-            lambda cluster, _: explain.explain(code, cluster, transactional_id, now_ms=self._now_ms())
+            lambda cluster, door: explain.explain(
+                code, cluster, transactional_id, now_ms=self._now_ms(), door=door
+            )
         )
 
     def doctor(self) -> list[doctor.Finding]:
-        return self._ask(lambda cluster, _: doctor.examine(cluster, now_ms=self._now_ms()))
+        return self._ask(lambda cluster, door: doctor.examine(cluster, door, now_ms=self._now_ms()))
 
     def plan_abort(
         self,

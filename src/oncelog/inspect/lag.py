@@ -16,7 +16,7 @@ def lag_records(
     cluster: Cluster, partition: TopicPartition, committed: int, limit: int = COUNTED_OFFSETS
 ) -> int | None:
     """Committed, visible records from `committed` to the last stable offset. None: too many to count."""
-    ends = ask.ends_of(cluster, [partition])[partition]
+    ends = ask.end_of(cluster, partition)
     start = max(committed, ends.log_start)
     stop = ends.last_stable_offset
     if stop <= start:

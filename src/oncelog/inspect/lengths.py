@@ -22,3 +22,8 @@ def age(ms: int | None) -> str:
     if hours >= DAYS_FROM_H:
         return f"{hours // 24:,} days"
     return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+
+
+def left(ms: int | None) -> str:
+    """Until something is due. What should have been is overdue: a coordinator looks every few seconds only, and its clock is its own."""
+    return f"overdue by {age(-ms)}" if ms is not None and ms < 0 else age(ms)

@@ -25,7 +25,7 @@ def collect(cluster: Cluster, door: SideDoor, *, now_ms: int, top: int = 0) -> l
     """Everything, in a fixed order. `top`: also the oldest so many open transactions, by their ids."""
     topics = cluster.topics()
     partitions = [TopicPartition(topic.name, each.index) for topic in topics for each in topic.partitions]
-    ends = ask.ends_of(cluster, partitions)
+    ends, _ = ask.ends_told(cluster, partitions)
     return [
         *_cluster(cluster, {each.name: len(each.partitions) for each in topics}),
         *_partitions(ends),

@@ -67,6 +67,7 @@ class Past:
 
     states: tuple[StateRecord, ...]
     bumps: tuple[Bumped, ...]
+    untold: str | None = None  # why nobody tells it: then nothing follows from what is not there
 
 
 def history(cluster: Cluster, transactional_id: str) -> list[StateRecord]:
@@ -289,7 +290,7 @@ def _written(cluster: Cluster, found: Replayed, where: TopicPartition) -> list[S
     Times are milliseconds, and many transactions fit into one. The epoch of a marker is that of the Prepare record: with KIP-890
     each transaction has another one.
     """
-    ends = ask.ends_of(cluster, [where])[where]
+    ends = ask.end_of(cluster, where)
     begin = Admin(cluster).offsets_at({where: max(found.began_ms - SLACK_MS, 0)})[where].offset
     if begin < 0:
         begin = ends.log_start

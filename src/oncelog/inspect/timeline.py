@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from oncelog.inspect.events import UNDER_WAY, Event, Touched
-from oncelog.inspect.terminal import clean, width
+from oncelog.inspect.terminal import visible, width
 
 CLIENT: Final = "client"
 COORDINATOR: Final = "coordinator"
@@ -81,7 +81,7 @@ class Timeline:
     def __str__(self) -> str:
         """A table for a terminal: nothing in it that a client sent can move the cursor."""
         told = [["TIME", "LANE", "WHAT", "TOOK", "BYTES", "ERROR", "MORE"], *self.text()]
-        rows = [[clean(each) for each in row] for row in told]
+        rows = [[visible(each) for each in row] for row in told]
         widths = [max(width(each[at]) for each in rows) for at in range(len(rows[0]))]
         return "\n".join(
             "  ".join(each + " " * (widths[at] - width(each)) for at, each in enumerate(row)).rstrip()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import RefusedByBroker
+from oncelog.client.faults import RefusedByBroker, error_name
 from oncelog.errors import ErrorCode
 from oncelog.inspect import replay
 from oncelog.inspect.ask import SideDoor
@@ -48,6 +48,7 @@ class Told:
     source: str
     states: tuple[StateRecord, ...]
     known: int  # transactions that the log still holds
+    untold: str | None = None  # why the state log is not told, if it is not
 
 
 def requests(
@@ -107,26 +108,30 @@ def tell(
         return requests(cluster, door, transactional_id) or []
 
     before = ask()
-    states = past_of(cluster, transactional_id, pasts).states
-    seen = _until_then(before, ask(), states)
+    logged = past_of(cluster, transactional_id, pasts)
+    states = logged.states
+    after = ask()
+    seen = [each for _, each in after] if logged.untold is not None else _until_then(before, after, states)
     past = replay.transactions(transactional_id, states)
     if not seen:
         chosen = past if last is None else past[-last:]
         told = [one for each in chosen for one in replay.events(cluster, each)]
-        return Told(timeline(transactional_id, told, now_us=now_us), FROM_LOGS, states, len(past))
+        return Told(
+            timeline(transactional_id, told, now_us=now_us), FROM_LOGS, states, len(past), logged.untold
+        )
     among = placed_among(cluster, past, seen, last)
     merged = timeline(transactional_id, [*seen, *among], last=last, now_us=now_us)
-    return Told(merged, source, states, len(past))
+    return Told(merged, source, states, len(past), logged.untold)
 
 
 def past_of(cluster: Cluster, transactional_id: str, pasts: Pasts | None = None) -> Past:
-    """What the state log holds of an id; nothing where there is no such log yet."""
+    """What the state log holds of an id; nothing where there is no such log yet, or where we may not read it: then it says why."""
     try:
         return (Pasts() if pasts is None else pasts).of(cluster, transactional_id)
     except RefusedByBroker as fault:
-        if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise
-        return Past((), ())  # no transaction was ever begun here
+        if fault.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return Past((), ())  # no transaction was ever begun here
+        return Past((), (), error_name(fault.error))
 
 
 def _until_then(

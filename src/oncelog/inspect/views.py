@@ -7,18 +7,19 @@ from typing import Final
 
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import RefusedByBroker
+from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.inspect import ask, strip, trace
-from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor
+from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor, Untold
 from oncelog.inspect.commands import about, command
 from oncelog.inspect.decided import decided_or_unknown
 from oncelog.inspect.lag import COUNTED_OFFSETS
 from oncelog.inspect.strip import Stretch
-from oncelog.model import CONSUMER_OFFSETS, TopicPartition, coordinator_partition
+from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition, coordinator_partition
 
 ONGOING: Final = "Ongoing"
 OPEN_STATES: Final = frozenset({ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 TRACED_OWNERS: Final = 50  # so many are asked for their last request
+UNTOLD_NAMED: Final = 5
 NEVER_TIMES_OUT_MS: Final = 2**31 - 1  # two-phase commit (KIP-939)
 
 
@@ -79,6 +80,7 @@ class TransactionView:
     from_oncelog: bool
     bump: Cause | None
     last_request: LastRequest | None
+    untold: tuple[Untold, ...]  # partitions of it of which nobody tells, as without a leader
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,9 @@ class Pin:
     start_offset: int | None
     bytes: int | None  # of the transaction that holds it, in this partition; None: too many to count
     partitions: int | None  # of that transaction, this one too; None without an owner
-    kind: str  # "long": its owner may still end it; "ending": decided, markers are under way; "hanging": nobody will
+    # "long": its owner may still end it; "ending": decided, markers are under way; "hanging": nobody will; "unknown": who holds
+    # it is not told
+    kind: str
     time_left_ms: int | None
     open_behind: int  # further open transactions in this partition
     groups: tuple[
@@ -113,12 +117,37 @@ class Pin:
     software: str | None  # which library the client says it is, with its version
     last_request: LastRequest | None
     from_oncelog: bool
-    frees: str  # the command that frees it
+    frees: str  # the command that frees it; of "ending" and "unknown" why there is none
 
     @property
     def hidden(self) -> int:
         """What its readers wait for: records where they were counted, else offsets."""
         return self.hidden_offsets if self.hidden_records is None else self.hidden_records
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What holds readers back, and the partitions of which nobody told whether they are held."""
+
+    pins: tuple[Pin, ...]
+    untold: tuple[Untold, ...]
+
+    @property
+    def untold_said(self) -> str | None:
+        return said_of(self.untold)
+
+
+def said_of(untold: Sequence[Untold]) -> str | None:
+    """Of how many partitions nobody tells, and why, in a few words."""
+    if not untold:
+        return None
+    named = ", ".join(f"{each.topic}-{each.partition}" for each in untold[:UNTOLD_NAMED])
+    more = ", ..." if len(untold) > UNTOLD_NAMED else ""
+    leaderless = sum(each.why == ask.NO_LEADER for each in untold)
+    others = sorted({each.why for each in untold} - {ask.NO_LEADER})
+    why = [f"{leaderless} without a leader"] if leaderless else []
+    why += [f"{sum(one.why == each for one in untold)}: {each}" for each in others]
+    return f"not told: {len(untold)} partition{'' if len(untold) == 1 else 's'} ({'; '.join(why)}): {named}{more}"
 
 
 def rows(
@@ -189,8 +218,8 @@ def transaction(
     found = ask.describe_transaction(cluster, transactional_id)
     if found is None:
         return None
-    producers = _producers(cluster, found.partitions)
-    ends = ask.ends_of(cluster, producers)
+    producers, untold = ask.producers_told(cluster, found.partitions)
+    ends, more = ask.ends_told(cluster, producers)
     causes = door.causes([transactional_id])
     return TransactionView(
         transactional_id=transactional_id,
@@ -209,6 +238,7 @@ def transaction(
         from_oncelog=causes is not None,
         bump=None if causes is None else causes.get(transactional_id),
         last_request=last_request(cluster, door, transactional_id, now_ms),
+        untold=(*untold, *more),
     )
 
 
@@ -256,40 +286,36 @@ def _written_by(producer: ActiveProducer, behind: Sequence[Stretch]) -> tuple[in
     return sum(each.count for each in mine), sum(each.bytes for each in mine)
 
 
-def _producers(
-    cluster: Cluster, partitions: Sequence[TopicPartition]
-) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-    """Without partitions of topics that were deleted since."""
-    found: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
-    for each in partitions:
-        try:
-            found |= ask.describe_producers(cluster, [each])
-        except RefusedByBroker:
-            cluster.forget(each.topic)
-    return found
-
-
 def pins(
     cluster: Cluster, door: SideDoor, *, now_ms: int, counted_offsets: int = COUNTED_OFFSETS
 ) -> list[Pin]:
     """Every partition, internal topics too, whose last stable offset is below its high watermark; longest first.
 
     What is hidden there is read to be counted, if it is no more than `counted_offsets`."""
+    return list(survey(cluster, door, now_ms=now_ms, counted_offsets=counted_offsets).pins)
+
+
+def survey(
+    cluster: Cluster, door: SideDoor, *, now_ms: int, counted_offsets: int = COUNTED_OFFSETS
+) -> Survey:
+    """The same, and of which partitions it is not known: one without a leader hides no other."""
     everywhere = [
         TopicPartition(topic.name, each.index) for topic in cluster.topics() for each in topic.partitions
     ]
-    ends = ask.ends_of(cluster, everywhere)
+    ends, untold = ask.ends_told(cluster, everywhere)
     held = {where: each for where, each in ends.items() if each.last_stable_offset < each.high_watermark}
     if not held:
-        return []
-    producers = ask.describe_producers(cluster, held)
+        return Survey((), tuple(untold))
+    producers, refused = ask.producers_told(cluster, held)
+    unknown = {TopicPartition(each.topic, each.partition): each.why for each in refused}
     opened = {
         where: sorted((each for each in found if each.start_offset >= 0), key=lambda each: each.start_offset)
         for where, found in producers.items()
     }
+    held = {where: each for where, each in held.items() if where in opened or where in unknown}  # or deleted
     quiet = [where for where, found in opened.items() if not found]
     if quiet:  # ended since it was asked, or it grew between the two questions: then nobody waits there
-        again = ask.ends_of(cluster, quiet)
+        again, _ = ask.ends_told(cluster, quiet)
         for where in quiet:
             if where in again and again[where].last_stable_offset >= held[where].high_watermark:
                 del held[where]
@@ -304,6 +330,12 @@ def pins(
         for where, found in opened.items()
         if where in held and found and _owner_of(where, found, owners) is None
     ]
+    away = sum(each.topic == TRANSACTION_STATE for each in untold)
+    if away:
+        # No coordinator that answered knows them: one of those that are away may, and may have committed.
+        why = f"its coordinator may be away, as {away} of {TRANSACTION_STATE}'s partitions"
+        unknown |= dict.fromkeys((where for where, _ in hanging), why)
+        hanging = []
     decided = decided_or_unknown(cluster, hanging if counted_offsets else [])
     committed = {where: each.transactional_id for (where, _), each in decided.items() if each.commit}
     found = [
@@ -313,16 +345,20 @@ def pins(
             opened.get(where, []),
             owners,
             committed,
+            unknown.get(where),
             waiting.get(where, ()),
             causes,
             software,
             last,
-            _read_behind(cluster, where, ends[where], opened.get(where, []), counted_offsets),
+            _read_behind(
+                cluster, where, ends[where], opened.get(where, []), counted_offsets if where in opened else 0
+            ),
             now_ms,
         )
         for where in held
     ]
-    return sorted(found, key=lambda each: (-(each.pinned_ms or 0), each.topic, each.partition))
+    longest_first = sorted(found, key=lambda each: (-(each.pinned_ms or 0), each.topic, each.partition))
+    return Survey(tuple(longest_first), tuple(untold))
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +376,15 @@ def _read_behind(
     """Up to `limit` offsets are read to be counted; of more the first batch; with a limit of 0 nothing at all."""
     if limit == 0:
         return _Behind()
+    try:
+        return _read(cluster, where, ends, opened, limit)
+    except ClientFault:  # we may not read it, or its leader went meanwhile
+        return _Behind()
+
+
+def _read(
+    cluster: Cluster, where: TopicPartition, ends: Ends, opened: Sequence[ActiveProducer], limit: int
+) -> _Behind:
     first = opened[0] if opened else None
     if ends.high_watermark - ends.last_stable_offset > limit:
         start = None if first is None else max(first.start_offset, ends.log_start)
@@ -378,6 +423,7 @@ def _pin(
     opened: Sequence[ActiveProducer],
     owners: Mapping[int, Described],
     committed: Mapping[TopicPartition, str],
+    unknown: str | None,
     groups: Sequence[str],
     causes: Mapping[str, Cause] | None,
     software: Mapping[tuple[str | None, str], str],
@@ -387,7 +433,9 @@ def _pin(
 ) -> Pin:
     first = opened[0] if opened else None
     owner = _owner_of(where, opened, owners)
-    if first is None:
+    if unknown is not None:
+        kind, frees = "unknown", f"who holds it is not told: {unknown}"
+    elif first is None:
         kind, frees = "ending", "nothing to do: its markers are on their way"
     elif owner is None:
         kind = "hanging"
@@ -459,5 +507,5 @@ def _waiting_groups(
 
 def _offsets_partition(cluster: Cluster, group: str) -> TopicPartition:
     """The partition of __consumer_offsets that has the group's offsets."""
-    count = len(cluster.topic(CONSUMER_OFFSETS).partitions)
+    count = len(cluster.known(CONSUMER_OFFSETS).partitions)
     return TopicPartition(CONSUMER_OFFSETS, coordinator_partition(group, count))
