@@ -98,11 +98,11 @@ class World:
     def progress(self) -> tuple[dict[TopicPartition, int], Marker | None]:
         with Cluster(self.bootstrap) as cluster:
             found = stable_offsets(cluster, self.output, self.output)
-        texts = {each.metadata for each in found.values()}
-        assert len(texts) <= 1
+        markers = {read_marker(each.metadata) for each in found.values()}
+        assert len(markers) <= 1
         return (
             {where: each.offset for where, each in found.items() if where.topic == self.source},
-            read_marker(texts.pop()) if texts else None,
+            markers.pop() if markers else None,
         )
 
 
