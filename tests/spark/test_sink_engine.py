@@ -301,6 +301,27 @@ def test_a_second_attempt_writes_nothing(engine: Engine) -> None:
         engine.commit(0, report)
 
 
+def test_a_second_attempt_fails_with_what_failed_the_first(engine: Engine) -> None:
+    """Else Spark's error would be ours, and the user's not in it."""
+
+    def failing() -> Iterator[RecordBatch]:
+        yield numbered(0, 3)
+        raise ZeroDivisionError("a user's function")
+
+    opened = engine.open()
+    for attempt in range(4):
+        with pytest.raises(ZeroDivisionError):
+            engine.task(opened, 0, failing(), attempt=attempt)
+
+
+def test_speculation_is_refused_before_anything_is_written(engine: Engine) -> None:
+    opened = engine.open()
+    report = engine.task(opened, 0, numbered(0, 3), copied=True)
+    with pytest.raises(SinkRefused, match=r"Set spark\.speculation=false"):
+        engine.commit(0, report)
+    assert engine.seen("uncommitted") == []
+
+
 # Who owns a transactional id
 
 
@@ -769,6 +790,17 @@ def test_a_commit_whose_answer_is_lost_is_in_once(broker: oncelog.Broker) -> Non
     engine.commit(0, report)
     engine.micro_batch(1, numbered(3, 4))
     engine.shows(values(0, 4))
+
+
+def test_strangers_are_found_though_the_first_answer_about_them_is_lost(broker: oncelog.Broker) -> None:
+    engine = Engine(broker.bootstrap)
+    opened = engine.open()
+    engine.task(opened, 0, numbered(0, 5, partition=1))  # says nothing to anybody any more
+    report = engine.task(opened, 0, numbered(0, 5, partition=0))
+    broker.drop_reply("DescribeTransactions")
+    with pytest.raises(SinkFailed, match="in it that nobody reported"):
+        engine.commit(0, report)
+    assert engine.seen() == []
 
 
 def test_a_produce_whose_answer_is_lost_is_in_once(broker: oncelog.Broker) -> None:

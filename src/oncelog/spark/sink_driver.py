@@ -9,14 +9,24 @@ from types import TracebackType
 from typing import Final, Self
 
 from oncelog.client.batch_writer import BatchWriter
-from oncelog.client.cluster import TRANSACTION, Cluster
-from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker, TransactionLost
+from oncelog.client.cluster import COORDINATOR_PASSING, TRANSACTION, Cluster
+from oncelog.client.faults import (
+    ClientFault,
+    Fenced,
+    RefusedByBroker,
+    TransactionLost,
+    UnsupportedByBroker,
+    demand,
+    error_name,
+)
+from oncelog.client.session import Connection
 from oncelog.client.transactional import TransactionalId, TransactionProtocol
 from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+    TransactionState,
 )
 from oncelog.record.batch import NewRecord, build_batch
 from oncelog.spark import fault_points
@@ -188,21 +198,30 @@ class SinkDriver:
         return replace(opened, producer=following, last=marker or opened.last, home=home)
 
     def _id_members(self, opened: Opened) -> Set[TopicPartition] | None:
-        """The partitions in the open transaction, as the coordinator knows them; None if it does not say. If the transaction is not
-        ours any more, the next request will tell.
+        """The partitions in the open transaction, as the coordinator knows them; None if it does not say: it is too old, or we may
+        not ask. If the transaction is not ours any more, the next request will tell.
         """
         request = DescribeTransactionsRequest(transactional_ids=[self._id_name])
-        try:
-            whom = self._cluster.coordinator(self._id_name, TRANSACTION)
+
+        def ask(whom: Connection) -> TransactionState:
             (found,) = whom.send(request, DescribeTransactionsResponse).transaction_states
-        except ClientFault as fault:
+            if found.error_code in COORDINATOR_PASSING:
+                demand(found.error_code, f"DescribeTransactions of {self._id_name!r}", str(whom))
+            return found
+
+        try:
+            found = self._cluster.with_coordinator(self._id_name, ask, TRANSACTION)
+        except UnsupportedByBroker as fault:
             log.info("sink.members_unknown transactional_id=%s fault=%s", self._id_name, fault)
             return None
-        if (found.error_code, found.producer_id, found.producer_epoch) != (
-            ErrorCode.NONE,
-            opened.producer.id,
-            opened.producer.epoch,
-        ):
+        if found.error_code != ErrorCode.NONE:
+            log.warning(
+                "sink.members_unknown transactional_id=%s fault=%s",
+                self._id_name,
+                error_name(found.error_code),
+            )
+            return None
+        if (found.producer_id, found.producer_epoch) != (opened.producer.id, opened.producer.epoch):
             return None
         return {TopicPartition(topic.topic, each) for topic in found.topics for each in topic.partitions}
 

@@ -180,6 +180,8 @@ class Task:
     attempt_number: int
     attempt_id: int
     job: Job
+    may_be_copied: bool = False
+    """Whether Spark may start a second attempt beside this one (spark.speculation)."""
 
     def __str__(self) -> str:
         return f"task of Spark partition {self.partition_id} (attempt id {self.attempt_id})"
@@ -214,12 +216,21 @@ class Report:
     fault: str = ""
 
 
+def check_speculation(task: Task) -> None:
+    """A copy that is done first takes the place of an attempt that has written: the micro-batch is aborted, time and again."""
+    if task.may_be_copied:
+        raise SinkRefused(
+            f"{task} of {task.job}: spark.speculation is on. All tasks of a micro-batch share one transaction, in which a partition "
+            "has one writer: a speculative copy may write nothing. Set spark.speculation=false for this application"
+        )
+
+
 def check_attempt(task: Task) -> None:
     """A second attempt writes nothing: the first may have written, and may be writing still, under the same sequences."""
     if task.attempt_number > 0:
         raise SinkFailed(
-            f"{task} of {task.job} is attempt number {task.attempt_number}: the first one failed (Spark's log says why) or this "
-            "is a speculative copy. All tasks of a micro-batch share one transaction, so it was aborted as a whole"
+            f"{task} of {task.job} is attempt number {task.attempt_number}: the first one failed (Spark's log says why). All tasks "
+            "of a micro-batch share one transaction, so it was aborted as a whole"
         )
 
 
