@@ -52,7 +52,7 @@ def main() -> int:
         .start()
     )
     try:
-        follow(query, leash)
+        follow(query, leash.tie)
     finally:
         spark.stop()
     return 0

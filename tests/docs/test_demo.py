@@ -1,5 +1,6 @@
 """`make demo` does what it says, and it is not easily pleased."""
 
+import argparse
 import contextlib
 import os
 import re
@@ -9,15 +10,23 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
-from examples import connector
-from examples.refunds_demo import is_proved, table
+import oncelog
+from examples import connector, refunds_demo
+from examples.builtin_sink import SUFFIX
+from examples.refunds_demo import REFUNDS, is_proved, judge_builtin, table
+from oncelog.client.cluster import Cluster
+from oncelog.pipelines import PARTITIONS
+from oncelog.pipelines.feed import Feeder, make_topics
 from oncelog.pipelines.proof import Verdict
+from oncelog.pipelines.supervise import Supervisor
 from tests.docs.tree import ROOT
 
 MARK = "ONCELOG_TEST_DEMO"
@@ -98,6 +107,67 @@ def test_a_maven_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pyte
     assert time.monotonic() - begun < 30
 
 
+# Spark's own sink beside it, without Spark
+
+AT_LEAST_ONCE = """
+import json, pathlib, sys
+from oncelog.client.easy import read_all, write_all
+bootstrap, lives = sys.argv[1], pathlib.Path(sys.argv[2])
+with lives.open("a") as file: file.write("a life\\n")
+for each in read_all(bootstrap, "settlements"):
+    row = json.loads(each.value)
+    if row["outcome"] == "returned":
+        amount = row["amount"] * row["returned_percent"] // 100
+        told = {"settlement_id": row["settlement_id"], "merchant": row["merchant"], "amount": amount}
+        for topic in ("refunds-emitted-builtin", "refund-audit-builtin"):
+            write_all(bootstrap, topic, [json.dumps(told).encode()])
+if len(lives.read_text().splitlines()) <= int(sys.argv[3]): sys.stdin.read()  # until it is killed
+"""
+
+
+@pytest.fixture
+def fed() -> Iterator[str]:
+    """A broker with settlements, and nothing in the topics of Spark's own sink."""
+    with oncelog.Broker() as broker, Cluster(broker.bootstrap) as cluster:
+        make_topics(
+            cluster, [*REFUNDS.topics, *[each + SUFFIX for each in REFUNDS.outputs]], partitions=PARTITIONS
+        )
+        Feeder(cluster, REFUNDS.source, REFUNDS.make).write(60)
+        yield broker.bootstrap
+
+
+def at_least_once(bootstrap: str, folder: Path, kills: int) -> list[str]:
+    """A driver that writes all rows again in each of its lives, and waits to be killed in so many."""
+    return [sys.executable, "-c", AT_LEAST_ONCE, bootstrap, str(folder / "lives"), str(kills)]
+
+
+def test_rows_that_are_doubled_are_counted(fed: str, tmp_path: Path) -> None:
+    for lives in (1, 2):
+        subprocess.run(at_least_once(fed, tmp_path, 0), check=True, timeout=60)
+        found = judge_builtin(fed)
+        refunds = found.rows_out["refunds-emitted"] // lives
+        assert 0 < refunds < 60
+        assert (found.rows_in, found.duplicates) == (60, 2 * refunds * (lives - 1))
+        assert (found.lost, found.torn, found.wrong) == (0, 0, 0)
+
+
+def test_spark_s_own_sink_is_killed_while_it_writes(
+    fed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def instead(name: str, words: Sequence[str], **more: Any) -> Supervisor:
+        assert words[1:3] == ["-m", "examples.builtin_sink"]
+        return Supervisor(name, at_least_once(fed, tmp_path, 3), **more)
+
+    monkeypatch.setattr(refunds_demo, "Supervisor", instead)
+    asked = argparse.Namespace(kills=3, rows_per_batch=20, dice=Random(1))
+    assert refunds_demo.run_builtin(fed, tmp_path, [], asked) == 3
+    assert capsys.readouterr().out.count("while Spark's own sink was writing") == 3
+    assert len((tmp_path / "lives").read_text().splitlines()) == 4
+    found = judge_builtin(fed)
+    assert found.duplicates > 0
+    assert found.lost == 0
+
+
 def demo(*words: str, limit_s: float = 280) -> subprocess.CompletedProcess[str]:
     command: Sequence[str] = [sys.executable, "-m", "examples.refunds_demo", *words]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
@@ -106,9 +176,12 @@ def demo(*words: str, limit_s: float = 280) -> subprocess.CompletedProcess[str]:
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(300)
 def test_the_demo_survives_its_kills() -> None:
-    done = demo("--rows", "3000", "--rows-per-batch", "500", "--kills", "1", "--no-builtin")
+    done = demo("--rows", "3000", "--rows-per-batch", "500", "--kills", "3", "--no-builtin")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "in mid-transaction" in done.stdout or "right after a commit" in done.stdout
+    landed = [
+        line for line in done.stdout.splitlines() if "in mid-transaction" in line or "after a commit" in line
+    ]
+    assert len(landed) == 3, done.stdout
     assert "Every refund is there once, with its audit row; librdkafka counts the same." in done.stdout
 
 

@@ -1,4 +1,4 @@
-"""Several pipelines in one Spark, one after the other: `python -m tests.pipelines.one_by_one BOOTSTRAP FOLDER ROWS NAME...`.
+"""Several pipelines in one Spark, one after the other: `python -m tests.pipelines.one_by_one BOOTSTRAP FOLDER ROWS MASTER NAME...`.
 
 Stands in for one driver per pipeline where that would cost a test twice the starts of Spark. A restart passes quickly over those
 that are done. Reports like `oncelog.pipelines.run`.
@@ -16,9 +16,9 @@ from tests.pipelines.trial import CONF
 LOOK_EVERY_S = 0.2
 
 
-def main(bootstrap: str, folder: str, rows_per_batch: str, *names: str) -> None:
+def main(bootstrap: str, folder: str, rows_per_batch: str, master: str, *names: str) -> None:
     leash = Leash()
-    spark = session(master="local[2]", app_name="one by one", **CONF)
+    spark = session(master=master, app_name="one by one", **CONF)
     for number, name in enumerate(names):
         chosen = PIPELINES[name]
         module, _, function = chosen.start.partition(":")

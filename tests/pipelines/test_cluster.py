@@ -1,4 +1,4 @@
-"""The refunds pipeline on a Spark cluster: executors are processes of their own, on a real master with two workers too."""
+"""Pipelines on a Spark cluster: executors are processes of their own, on a real master with two workers too."""
 
 import contextlib
 import os
@@ -24,12 +24,14 @@ HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1
 
 
 def test_executors_in_processes_of_their_own(tmp_path: Path, either: oncelog.Broker | Oracle) -> None:
-    trial = Trial(either, ["refunds"], tmp_path, rows=1000)
+    """A shuffle, a state with foreachBatch, and partition by partition without a shuffle."""
+    names = ["refunds", "clicks", "router"]
+    trial = Trial(either, names, tmp_path, rows=1000)
     with trial.running(rows_per_batch=500, master="local-cluster[2,1,1024]"):
         pass
-    verdict = trial.verdict("refunds")
-    assert verdict.holds, verdict
-    assert verdict.rows_in == 1000
+    verdicts = {name: trial.verdict(name) for name in names}
+    assert {name: verdict for name, verdict in verdicts.items() if not verdict.holds} == {}
+    assert {verdict.rows_in for verdict in verdicts.values()} == {1000}
 
 
 def test_a_master_with_two_workers_one_of_which_loses_its_executor(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The supervisor with children that are a few lines of Python: restarts, back-off, kills, ends."""
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from oncelog.pipelines.run import gist
+from oncelog.pipelines.run import follow, gist
 from oncelog.pipelines.supervise import Ended, Progress, Restarts, Supervisor
 from oncelog.pipelines.watch import Position
 
@@ -33,9 +34,12 @@ class Bench:
         self.lives = folder / "lives"
         self.told: list[str] = []
 
-    def supervisor(self, script: str, restarts: Restarts = AT_ONCE) -> Supervisor:
+    def supervisor(
+        self, script: str, restarts: Restarts = AT_ONCE, clock: Callable[[], float] = time.monotonic
+    ) -> Supervisor:
         words = [sys.executable, "-c", COUNTS + script, str(self.lives)]
-        return Supervisor("p", words, log=self.folder / "log", restarts=restarts, tell=self.told.append)
+        log = self.folder / "log"
+        return Supervisor("p", words, log=log, restarts=restarts, tell=self.told.append, clock=clock)
 
     def count(self) -> int:
         return len(self.lives.read_text().splitlines()) if self.lives.exists() else 0
@@ -95,6 +99,21 @@ def test_a_repeated_batch_forgives_nothing(bench: Bench) -> None:
     supervisor = bench.supervisor("batch(5); sys.exit(1)")
     assert supervisor.run() is Ended.GIVEN_UP
     assert bench.count() == 4  # the first life brought a new batch, and counts as the first failure
+
+
+@pytest.mark.parametrize(("life_s", "lives"), [(299.0, 4), (300.0, 9)])
+def test_a_long_life_forgives_the_failures_before_it(bench: Bench, life_s: float, lives: int) -> None:
+    """A stream on which nothing comes, and which fails once a day."""
+    times = itertools.count(step=life_s)  # it looks when a life begins and when it is over
+    supervisor = bench.supervisor("sys.exit(0 if number == 9 else 1)", clock=lambda: next(times))
+    assert supervisor.run() is (Ended.DONE if lives == 9 else Ended.GIVEN_UP)
+    assert bench.count() == lives
+
+
+def test_the_waits_of_all_restarts_until_it_is_given_up() -> None:
+    restarts = Restarts()
+    waits = [restarts.wait_s(failures) for failures in range(1, restarts.attempts)]
+    assert waits == [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30]  # docs/pipelines.md says so
 
 
 def test_the_wait_doubles_up_to_its_limit() -> None:
@@ -239,3 +258,26 @@ def test_a_driver_ends_with_its_stdin(state: str, said: list[str]) -> None:
     assert child.stdout.readline() == "ready\n"
     out, _ = child.communicate(timeout=30)  # closes stdin
     assert (["ready", *out.split()], child.returncode) == (said, 0)
+
+
+class Query:
+    """What `follow` wants of a streaming query; over when it has told all of its progress."""
+
+    def __init__(self, *progress: dict[str, object]) -> None:
+        self.recentProgress = list(progress)  # pyspark's name
+
+    def awaitTermination(self, timeout: float) -> bool:  # noqa: ARG002, N802  # pyspark's name
+        return True
+
+
+def test_an_idle_query_tells_no_micro_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    """Spark tells of an idle stream under the number that its next micro-batch will have."""
+    ran, idle = {"addBatch": 5, "triggerExecution": 9}, {"latestOffset": 1, "triggerExecution": 1}
+    query = Query(
+        {"batchId": 0, "numInputRows": 10, "durationMs": ran},
+        {"batchId": 1, "numInputRows": 0, "durationMs": idle},
+        {"batchId": 1, "numInputRows": 7, "durationMs": ran},
+        {"batchId": 2, "numInputRows": 0, "durationMs": idle},
+    )
+    follow(query, lambda _: None)
+    assert capsys.readouterr().out.splitlines() == ['{"batch": 0, "rows": 10}', '{"batch": 1, "rows": 7}']

@@ -61,7 +61,7 @@ class Trial:
             words = command(self.names[0], run, master=master, conf={**CONF, **(conf or {})})
         else:
             words = [sys.executable, "-m", "tests.pipelines.one_by_one", self.bootstrap]
-            words += [str(self.folder / "checkpoint"), str(rows_per_batch), *self.names]
+            words += [str(self.folder / "checkpoint"), str(rows_per_batch), master, *self.names]
         path = [*map(str, python_path), str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
         supervisor = Supervisor(
             "trial",

@@ -44,7 +44,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     with open(os.devnull) as probe:  # noqa: PTH123  # for its number
         assert probe.fileno() < 900, f"an earlier test left {probe.fileno()} files open in this process"
     started = session(
-        master="local[2]",
+        master="local[2,2]",  # a task that fails has a second attempt, as on a cluster
         app_name="oncelog-tests",
         **{
             "spark.ui.enabled": False,

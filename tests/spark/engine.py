@@ -82,10 +82,11 @@ class Engine:
         number: int = 0,
         attempt: int = 0,
         attempt_id: int | None = None,
+        copied: bool = False,
     ) -> Report:
         """One task writes its rows and reports."""
         drawn = next(_attempts) if attempt_id is None else attempt_id
-        task = Task(number, attempt, drawn, Job(self.query_id, batch_id))
+        task = Task(number, attempt, drawn, Job(self.query_id, batch_id), copied)
         return write_rows(self.options, opened, task, itertools.chain.from_iterable(map(_several, batches)))
 
     def commit(self, batch_id: int | None, *reports: Report | None) -> Opened | None:

@@ -364,9 +364,11 @@ def play_random(
     faults: int,
     door: str = "append",
     on_cluster: bool = False,
+    shares: Mapping[str, int] | None = None,
 ) -> Seen:
     """One job through all of them. There are micro-batches enough for every fault to happen."""
-    drawn = draw(random.Random(seed), faults, door, CLUSTER_SHARES if on_cluster else SHARES)
+    shares = shares or (CLUSTER_SHARES if on_cluster else SHARES)
+    drawn = draw(random.Random(seed), faults, door, shares)
     batches = 2 + max(each.nth for each in drawn)
     count = ROWS_PER_BATCH * batches
     feed(target.bootstrap, count)

@@ -4,7 +4,10 @@
 """
 
 import importlib.util
+import os
 import random
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -68,16 +71,22 @@ def test_six_faults_one_after_the_other(kind: str, tmp_path: Path) -> None:
         demand_exact(run(job, faults, tmp_path, target, count), len(faults))
 
 
-def test_twenty_random_kills_and_four_exceptions(tmp_path: Path) -> None:
-    with broker("oncelog", tmp_path) as target:
-        seen = play_random(target, tmp_path, seed=20, faults=24)
+TWENTY_KILLS = {KILL_WORKER: 10, KILL_DRIVER: 4, KILL_BROKER: 6, RAISE: 4}
+
+
+@pytest.mark.parametrize("kind", targets.chosen())
+def test_twenty_random_kills_and_four_exceptions(kind: str, tmp_path: Path) -> None:
+    seed = int(os.environ.get("SPARK_SEED") or time.time_ns() % 1_000_000)
+    sys.stdout.write(f"SPARK_SEED={seed} plays these faults again\n")
+    with broker(kind, tmp_path) as target:
+        seen = play_random(target, tmp_path, seed=seed, faults=24, shares=TWENTY_KILLS)
     demand_exact(seen, 24)
-    assert sum(each.action != RAISE for each in seen.happened) == 20
-    assert {each.action for each in seen.happened} == {KILL_WORKER, KILL_DRIVER, KILL_BROKER, RAISE}
+    assert Counter(each.action for each in seen.happened) == TWENTY_KILLS
 
 
-def test_random_faults_on_executors_of_their_own(tmp_path: Path) -> None:
-    with broker("oncelog", tmp_path) as target:
+@pytest.mark.parametrize("kind", targets.chosen())
+def test_random_faults_on_executors_of_their_own(kind: str, tmp_path: Path) -> None:
+    with broker(kind, tmp_path) as target:
         seen = play_random(target, tmp_path, seed=8, faults=2, on_cluster=True)
     demand_exact(seen, 2)
     assert [each.action for each in seen.happened] == [KILL_EXECUTOR] * 2
@@ -87,9 +96,9 @@ def test_random_faults_on_executors_of_their_own(tmp_path: Path) -> None:
 
 
 def play_stateful(
-    query: str, tmp_path: Path, job: Job, faults: list[Fault], *, times: int = 1, count: int = 600
+    kind: str, query: str, tmp_path: Path, job: Job, faults: list[Fault], *, times: int = 1, count: int = 600
 ) -> list[str]:
-    with broker("oncelog", tmp_path) as target:
+    with broker(kind, tmp_path) as target:
         for _ in range(times):
             feed(target.bootstrap, count)
         placed = Job(
@@ -108,13 +117,14 @@ def play_stateful(
 UPDATES = Job("", "", door="foreach", mode="update")
 
 
-def test_counts_by_hour_stay_exact(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", targets.chosen())
+def test_counts_by_hour_stay_exact(kind: str, tmp_path: Path) -> None:
     faults = [
         Fault(MID_TASK, RAISE, 3),
         Fault(BEFORE_END_TXN, RAISE, 2),
         Fault(AFTER_END_TXN, KILL_DRIVER, 3),
     ]
-    told = play_stateful("hours", tmp_path, UPDATES, faults)
+    told = play_stateful(kind, "hours", tmp_path, UPDATES, faults)
     wanted = Counter((n % USERS, n * SECONDS_PER_NUMBER // 3600 * 3600) for n in range(600))
     assert [row for row, times in Counter(told).items() if times > 1] == []
     found: dict[tuple[int, int], int] = {}
@@ -124,13 +134,14 @@ def test_counts_by_hour_stay_exact(tmp_path: Path) -> None:
     assert found == wanted
 
 
-def test_drop_duplicates_lets_each_through_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", targets.chosen())
+def test_drop_duplicates_lets_each_through_once(kind: str, tmp_path: Path) -> None:
     faults = [
         Fault(BEFORE_END_TXN, KILL_DRIVER, 2),
         Fault(AFTER_END_TXN, RAISE, 3),
         Fault(AFTER_FLUSH, KILL_WORKER, 9),
     ]
-    told = play_stateful("distinct", tmp_path, Job("", ""), faults, times=3)
+    told = play_stateful(kind, "distinct", tmp_path, Job("", ""), faults, times=3)
     assert sorted(map(int, told)) == list(range(600))
 
 
@@ -141,7 +152,8 @@ def has_protobuf() -> bool:
         return False
 
 
-def test_transform_with_state_counts_every_row_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", targets.chosen())
+def test_transform_with_state_counts_every_row_once(kind: str, tmp_path: Path) -> None:
     if not has_protobuf():
         leave_out("transformWithState", Missing("pyspark wants protobuf for it, which is not installed"))
     faults = [
@@ -149,7 +161,7 @@ def test_transform_with_state_counts_every_row_once(tmp_path: Path) -> None:
         Fault(BEFORE_END_TXN, KILL_DRIVER, 2),
         Fault(AFTER_END_TXN, RAISE, 3),
     ]
-    told = play_stateful("running", tmp_path, UPDATES, faults)
+    told = play_stateful(kind, "running", tmp_path, UPDATES, faults)
     wanted = Counter(f"{user} {number}" for user in range(USERS) for number in range(1, 61))
     assert Counter(told) == wanted
 

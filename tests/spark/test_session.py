@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -186,6 +187,34 @@ def test_settings_of_the_session(spark: "SparkSession") -> None:
 def test_a_second_session_is_the_first_one_and_may_be_registered_again(spark: "SparkSession") -> None:
     assert session(master="local[2]").sparkContext is spark.sparkContext
     assert register(register(spark)) is spark
+
+
+def test_a_running_session_keeps_its_settings(spark: "SparkSession") -> None:
+    names = {
+        "spark.sql.shuffle.partitions": "7",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "64k",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    before = {name: spark.conf.get(name) for name in names}
+    found: list[dict[str, str | None]] = []
+
+    def ask() -> None:
+        again = session(app_name="another", **{"spark.sql.session.timeZone": "Asia/Tokyo"})
+        found.append({name: again.conf.get(name) for name in [*names, "spark.app.name"]})
+
+    try:
+        for name, value in names.items():
+            spark.conf.set(name, value)
+        app_name = spark.conf.get("spark.app.name")
+        ask()
+        thread = threading.Thread(target=ask)  # it has no active session of its own
+        thread.start()
+        thread.join()
+        wanted = {**names, "spark.sql.session.timeZone": "Asia/Tokyo", "spark.app.name": app_name}
+        assert found == [wanted, wanted]
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value or "")
 
 
 def test_a_session_beside_another_and_the_setting_that_filters_need(

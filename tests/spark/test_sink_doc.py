@@ -63,6 +63,7 @@ def test_every_option_is_described() -> None:
         "kafka.enable.idempotence",
         "includeheaders",
         "path",
+        "queryname",
     }  # there is one way only
     assert names - told == passed_over
 

@@ -147,7 +147,7 @@ def test_a_marker_that_is_on_its_way_is_waited_for(stage: Stage) -> None:
         report = engine.task(engine.open(), 0, rows(b"0", topic=[engine.name], key=["a"]))
         engine.commit(0, report)
         with Cluster(engine.bootstrap) as cluster:
-            assert read_last_marker(cluster, engine.options) is not None
+            assert read_last_marker(cluster, engine.options)[0] is not None
 
 
 def test_an_empty_micro_batch_leaves_no_trace(engine: Engine) -> None:
@@ -301,6 +301,27 @@ def test_a_second_attempt_writes_nothing(engine: Engine) -> None:
         engine.commit(0, report)
 
 
+def test_a_second_attempt_fails_with_what_failed_the_first(engine: Engine) -> None:
+    """Else Spark's error would be ours, and the user's not in it."""
+
+    def failing() -> Iterator[RecordBatch]:
+        yield numbered(0, 3)
+        raise ZeroDivisionError("a user's function")
+
+    opened = engine.open()
+    for attempt in range(4):
+        with pytest.raises(ZeroDivisionError):
+            engine.task(opened, 0, failing(), attempt=attempt)
+
+
+def test_speculation_is_refused_before_anything_is_written(engine: Engine) -> None:
+    opened = engine.open()
+    report = engine.task(opened, 0, numbered(0, 3), copied=True)
+    with pytest.raises(SinkRefused, match=r"Set spark\.speculation=false"):
+        engine.commit(0, report)
+    assert engine.seen("uncommitted") == []
+
+
 # Who owns a transactional id
 
 
@@ -410,6 +431,36 @@ def test_source_offsets_are_of_the_transaction(engine: Engine, tmp_path: Path) -
     assert markers(engine) == {TopicPartition(source, 0): 5, TopicPartition(source, 2): 0, output: 1}
 
 
+def test_a_source_of_another_cluster_may_have_more_partitions_of_that_name(
+    engine: Engine, tmp_path: Path
+) -> None:
+    source = Engine(engine.bootstrap, partitions=2).name
+    engine.given["checkpointLocation"] = checkpoint(tmp_path, 0, f'{{"{source}":{{"0":5,"1":6,"3":7}}}}')
+    engine.micro_batch(0, numbered(0, 3))
+    engine.shows(values(0, 3))
+    assert TopicPartition(source, 1) in markers(engine)
+    assert TopicPartition(source, 3) not in markers(engine)
+    engine.given["commitOffsets"] = "true"
+    checkpoint(tmp_path, 1, f'{{"{source}":{{"0":5,"1":6,"3":7}}}}')
+    with pytest.raises(SinkRefused, match=rf"{source}-3 of a source: there is no such partition"):
+        engine.micro_batch(1, numbered(3, 4))
+
+
+def test_a_source_that_gets_more_partitions_meanwhile(engine: Engine, tmp_path: Path) -> None:
+    source = Engine(engine.bootstrap, partitions=1).name
+    engine.given["checkpointLocation"] = checkpoint(tmp_path, 0, f'{{"{source}":{{"0":5}}}}')
+    with engine.driver() as driver:  # one for all micro-batches, as in foreachBatch
+        opened = driver.open(engine.query_id)
+        following = driver.commit(Job("q1", 0), [engine.task(opened, 0, numbered(0, 3))], opened)
+        with Cluster(engine.bootstrap) as cluster:
+            Admin(cluster).create_partitions(source, 2)
+        checkpoint(tmp_path, 1, f'{{"{source}":{{"0":5,"1":4}}}}')
+        assert following is not None
+        driver.commit(Job("q1", 1), [engine.task(following, 1, numbered(3, 4))], following)
+    engine.shows(values(0, 4))
+    assert markers(engine)[TopicPartition(source, 1)] == 4
+
+
 def test_source_offsets_move_on_though_nothing_is_written(engine: Engine, tmp_path: Path) -> None:
     source = Engine(engine.bootstrap).name
     engine.given["checkpointLocation"] = checkpoint(tmp_path, 0, f'{{"{source}":{{"0":5}}}}')
@@ -443,7 +494,7 @@ def test_no_source_offsets_if_not_wanted(engine: Engine, tmp_path: Path) -> None
     [
         (None, "has no checkpointLocation"),
         ((), "offsets/0"),
-        (('{"elsewhere":{"0":9}}',), "'elsewhere' does not exist"),
+        (('{"elsewhere":{"0":9}}',), "elsewhere-0 of a source: there is no such partition"),
     ],
 )
 def test_source_offsets_that_must_be_committed_and_cannot(
@@ -739,6 +790,17 @@ def test_a_commit_whose_answer_is_lost_is_in_once(broker: oncelog.Broker) -> Non
     engine.commit(0, report)
     engine.micro_batch(1, numbered(3, 4))
     engine.shows(values(0, 4))
+
+
+def test_strangers_are_found_though_the_first_answer_about_them_is_lost(broker: oncelog.Broker) -> None:
+    engine = Engine(broker.bootstrap)
+    opened = engine.open()
+    engine.task(opened, 0, numbered(0, 5, partition=1))  # says nothing to anybody any more
+    report = engine.task(opened, 0, numbered(0, 5, partition=0))
+    broker.drop_reply("DescribeTransactions")
+    with pytest.raises(SinkFailed, match="in it that nobody reported"):
+        engine.commit(0, report)
+    assert engine.seen() == []
 
 
 def test_a_produce_whose_answer_is_lost_is_in_once(broker: oncelog.Broker) -> None:

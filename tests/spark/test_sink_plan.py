@@ -10,6 +10,7 @@ from oncelog.model import Producer, ProducerEpoch, ProducerId, TopicPartition
 from oncelog.spark.sink_options import SinkFailed, SinkOptions, SinkRefused, TakenOver
 from oncelog.spark.sink_plan import (
     Failure,
+    Home,
     Job,
     Marker,
     Opened,
@@ -20,10 +21,12 @@ from oncelog.spark.sink_plan import (
     check_owner,
     check_replay,
     check_reports,
+    home_of,
     judge,
     last_marker,
     next_marker,
     offsets_to_commit,
+    possible_homes,
     read_marker,
 )
 
@@ -199,32 +202,79 @@ def test_only_the_first_attempt_may_write() -> None:
 # Commit
 
 
-def test_the_marker_rides_on_source_offsets_and_on_one_output_partition() -> None:
+SOURCE = TopicPartition("in", 2)
+
+
+def opened(home: Home | None = None) -> Opened:
+    return Opened(PRODUCER, TransactionProtocol.TV2, None, home)
+
+
+def test_the_marker_rides_on_source_offsets_and_at_home() -> None:
     mark = Marker("q1", 5, 9, "aa")
-    source = TopicPartition("in", 2)
-    found = offsets_to_commit(mark, {T1: 4, T0: 3}, {source: 77}, OPTIONS)
-    assert found == {source: CommittedOffset(77, -1, mark.text()), T0: CommittedOffset(6, -1, mark.text())}
+    found = offsets_to_commit(mark, Home(T0), {T1: 4, T0: 3}, {SOURCE: 77})
+    at_home = CommittedOffset(6, -1, mark.text(at_home=True))
+    assert found == {SOURCE: CommittedOffset(77, -1, mark.text()), T0: at_home}
+    assert read_marker(at_home.metadata) == mark
 
 
-def test_with_the_topic_given_the_marker_has_a_fixed_place() -> None:
-    options = SinkOptions("nowhere:1", "refunds", topic="t")
-    mark = Marker("q1", 5, 9)
-    assert list(offsets_to_commit(mark, {T1: 4}, {}, options)) == [T0]
+# where the one before is; rows, source offsets, topic of the options; where this one goes and what offset is there
+HOMES = """
+# before   written  sources  topic   home    offset
+  -        t-0,t-1  -        -       t-0     new
+  -        t-1      -        t       t-0     new
+  -        -        in-2=77  -       in-2    77
+  -        t-1      in-2=77  -       t-1     new
+  -        -        -        -       -       -
+  a-0      t-0      -        -       a-0     new
+  a-0      t-0      -        t       a-0     new
+  t-0      t-0      t-0=77   t       t-0     77
+  in-2=70  t-1      -        -       in-2    70
+  in-2=70  t-1      in-2=77  -       in-2    77
+"""
 
 
-def test_a_topic_that_is_read_and_written_keeps_its_source_offset() -> None:
-    mark = Marker("q1", 5, 9)
-    assert offsets_to_commit(mark, {T0: 4}, {T0: 77}, OPTIONS)[T0].offset == 77
+def offsets_of(text: str) -> dict[TopicPartition, int]:
+    found: dict[TopicPartition, int] = {}
+    for each in text.split(","):
+        if each != "-":
+            where, _, offset = each.partition("=")
+            topic, _, partition = where.partition("-")
+            found[TopicPartition(topic, int(partition))] = int(offset or -1)
+    return found
+
+
+@pytest.mark.parametrize("words", [line.split() for line in HOMES.splitlines()[2:]])
+def test_a_marker_goes_where_the_one_before_it_is(words: list[str]) -> None:
+    before, written, sources, topic, home, offset = words
+    was = next((Home(where, None if at < 0 else at) for where, at in offsets_of(before).items()), None)
+    known, rows = offsets_of(sources), offsets_of(written)
+    options = SinkOptions("nowhere:1", "refunds", topic=None if topic == "-" else topic)
+    found = home_of(opened(was), rows, known, options)
+    assert (found and str(found.partition)) == (None if home == "-" else home)
+    if found is not None:
+        committed = offsets_to_commit(Marker("q1", 5, 9), found, rows, known)
+        assert committed[found.partition].offset == (6 if offset == "new" else int(offset))
+
+
+def test_the_home_is_known_by_the_newest_marker() -> None:
+    old, new = Marker("q1", 4, 8), Marker("q1", 5, 9)
+    offsets = {
+        SOURCE: CommittedOffset(77, -1, new.text()),
+        T1: CommittedOffset(6, -1, new.text(at_home=True)),
+        T0: CommittedOffset(5, -1, old.text(at_home=True)),
+        TopicPartition("x", 0): CommittedOffset(1, -1, "somebody else's"),
+    }
+    assert possible_homes(offsets, new) == [Home(T1), Home(SOURCE, 77)]
+    assert possible_homes(offsets, None) == []
 
 
 def test_nothing_written_and_no_source_leaves_no_trace() -> None:
-    options = SinkOptions("nowhere:1", "refunds", topic="t")
-    assert offsets_to_commit(Marker("q1", 5, 9), {}, {}, options) == {}
-    assert offsets_to_commit(None, {T0: 4}, {}, options) == {}
-    assert offsets_to_commit(Marker("q1", 5, 9), {}, {TopicPartition("in", 0): 5}, options)
+    assert offsets_to_commit(Marker("q1", 5, 9), Home(T0), {}, {}) == {}
+    assert offsets_to_commit(None, Home(T0), {T0: 4}, {}) == {}
+    assert offsets_to_commit(Marker("q1", 5, 9), None, {}, {SOURCE: 5})
 
 
 def test_a_marker_is_small_enough_for_offset_metadata() -> None:
-    text = Marker("8f0c2a44-0000-4000-8000-000000000000", 2**62, 2**62, "0" * 16).text()
+    text = Marker("8f0c2a44-0000-4000-8000-000000000000", 2**62, 2**62, "0" * 16).text(at_home=True)
     assert len(text) < 256
     assert json.loads(text)["oncelog"] == 1

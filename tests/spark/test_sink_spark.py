@@ -2,7 +2,7 @@
 
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -98,11 +98,11 @@ class World:
     def progress(self) -> tuple[dict[TopicPartition, int], Marker | None]:
         with Cluster(self.bootstrap) as cluster:
             found = stable_offsets(cluster, self.output, self.output)
-        texts = {each.metadata for each in found.values()}
-        assert len(texts) <= 1
+        markers = {read_marker(each.metadata) for each in found.values()}
+        assert len(markers) <= 1
         return (
             {where: each.offset for where, each in found.items() if where.topic == self.source},
-            read_marker(texts.pop()) if texts else None,
+            markers.pop() if markers else None,
         )
 
 
@@ -146,6 +146,30 @@ def test_a_commit_log_that_was_not_written_is_a_replay_and_no_duplicate(world: W
     assert len(records) == 200
 
 
+def test_a_compacted_marker_topic_tells_the_last_micro_batch_when_the_group_is_gone(world: World) -> None:
+    policy = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": 0.01, "segment_ms": 1}
+    markers = world.feed.topic("markers", 1, **policy)
+    world.put(0, 60)
+    rows = world.placed(world.read(10))
+    world.run(world.append(rows, markerTopic=markers))
+    world.shows(60)
+
+    def left() -> list[int]:
+        found = [read_marker((each.value or b"").decode()) for each in read_all(world.bootstrap, markers)]
+        return [each.batch_id for each in found if each is not None]
+
+    wait_for(f"the cleaner: {left()}", lambda: len(left()) < 6, 60)
+    assert left()[-1] == 5
+    world.feed.admin(lambda admin: admin.delete_group(world.output))
+    for name in ("5", ".5.crc"):
+        (Path(world.checkpoint) / "commits" / name).unlink()
+    world.run(world.append(rows, markerTopic=markers))
+    assert len(read_all(world.bootstrap, world.output, "uncommitted")) == 60
+    world.put(60, 70)
+    world.run(world.append(rows, markerTopic=markers))
+    world.shows(70)
+
+
 def test_without_the_helper_two_writers_are_refused_by_its_name_and_nothing_is_lost(world: World) -> None:
     world.put(0, 100)
     world.fails(world.append(world.read()), r"oncelog\.spark\.to_topic")
@@ -172,11 +196,53 @@ def test_a_task_that_fails_aborts_the_micro_batch_and_a_restart_replays_it(
 ) -> None:
     world.put(0, 100)
     fragile = F.udf(failing_once(tmp_path), "string")
-    rows = world.read(40).withColumn("value", fragile(F.col("value").cast("string")))
-    world.fails(world.append(world.placed(rows)), "a user's function")
+    rows = world.placed(world.read(40)).withColumn("value", fragile(F.col("value").cast("string")))
+    # Spark tries the task again, and there it computes: but what the first attempt wrote cannot be told.
+    world.fails(world.append(rows), "is attempt number 1: the first one failed")
     assert world.seen() in (list(range(40)), [])
-    world.run(world.append(world.placed(rows)))
+    world.run(world.append(rows))
     world.shows(100)
+
+
+def failing(value: str) -> str:
+    """A user's function that fails at number 99 each time."""
+    if value == "99":
+        raise ZeroDivisionError("a user's function")
+    return value
+
+
+@pytest.mark.parametrize("door", ["append", "foreach"])
+def test_the_error_of_a_task_that_fails_in_each_attempt_is_the_user_s(world: World, door: str) -> None:
+    world.put(0, 100)
+    fragile = F.udf(failing, "string")
+    rows = world.placed(world.read(200)).withColumn("value", fragile(F.col("value").cast("string")))
+    query = world.append(rows) if door == "append" else world.foreach(rows, batchRetries="0")
+    world.fails(query, "ZeroDivisionError: a user's function")
+    assert world.seen() == []
+
+
+@pytest.fixture
+def speculating(spark: SparkSession) -> Iterator[None]:
+    """Tasks are told so; what runs here has no executors on which Spark would start copies."""
+    may = "spark.sql.legacy.setCommandRejectsSparkCoreConfs"
+    spark.conf.set(may, "false")
+    before = spark.conf.get("spark.speculation")
+    spark.conf.set("spark.speculation", "true")
+    yield
+    spark.conf.set("spark.speculation", before or "false")
+    spark.conf.unset(may)
+
+
+@pytest.mark.usefixtures("speculating")
+def test_speculation_is_refused_at_every_door(world: World) -> None:
+    world.put(0, 10)
+    rows = world.placed(world.read())
+    world.fails(world.append(rows), r"Set spark\.speculation=false")
+    world.fails(world.foreach(rows), r"Set spark\.speculation=false")
+    some = world.spark.range(10).select(F.col("id").cast("string").alias("value"))
+    with pytest.raises(Exception, match=r"Set spark\.speculation=false"):
+        world.placed(some).write.format("oncelog").options(**world.options).mode("append").save()
+    assert world.seen() == []
 
 
 def gate(folder: Path) -> Callable[[str], str]:
@@ -237,6 +303,7 @@ def test_the_older_of_two_drivers_fails_and_says_which_took_over(world: World, t
 
 def test_complete_mode_and_columns_that_are_missing_are_refused_at_once() -> None:
     options = {"kafka.bootstrap.servers": "nowhere:1", "transactionalId": "t", "topic": "t"}
+    options["checkpointLocation"] = "/nowhere"
     value, other = StructType().add("value", "string"), StructType().add("valeu", "string")
     stream_writer(options, value, False)
     with pytest.raises(SinkRefused, match="output mode complete"):
@@ -247,6 +314,25 @@ def test_complete_mode_and_columns_that_are_missing_are_refused_at_once() -> Non
         stream_writer({**options, "topic": ""}, value, False)
     with pytest.raises(SinkRefused, match=r"name a df\.write"):
         stream_writer({**options, "queryId": "q", "batchId": "1"}, value, False)
+
+
+def test_a_checkpoint_that_the_sink_is_not_told_of_is_refused(world: World, tmp_path: Path) -> None:
+    """Its offsets would stay outside of the transaction, and a second query of the id would not be found out before it fences."""
+    world.put(0, 10)
+    name = "spark.sql.streaming.checkpointLocation"
+    world.spark.conf.set(name, str(tmp_path / "all"))
+
+    def start(**more: str) -> StreamingQuery:
+        writer = world.placed(world.read()).writeStream.format("oncelog").options(**world.options, **more)
+        return writer.queryName("named").trigger(availableNow=True).start()
+
+    try:
+        world.fails(start(), "option checkpointLocation: wanted it on the query itself")
+        assert world.seen() == []
+        world.run(start(commitOffsets="false"))
+    finally:
+        world.spark.conf.unset(name)
+    world.shows(10)
 
 
 def test_foreach_batch_tries_a_failed_micro_batch_again_in_place(world: World, tmp_path: Path) -> None:
@@ -263,7 +349,7 @@ def test_foreach_batch_gives_up_when_told_to(world: World, tmp_path: Path) -> No
     world.put(0, 100)
     fragile = F.udf(failing_once(tmp_path), "string")
     rows = world.placed(world.read(100)).withColumn("value", fragile(F.col("value").cast("string")))
-    world.fails(world.foreach(rows, batchRetries="0"), "a user's function")
+    world.fails(world.foreach(rows, batchRetries="0"), "is attempt number 1: the first one failed")
     assert world.seen() == []
 
 

@@ -275,6 +275,14 @@ def test_a_time_becomes_the_first_millisecond_that_fits(operator: str, micros: i
     assert later.first_millis == millis
 
 
+@pytest.mark.parametrize("operator", ["=", ">=", ">"])
+def test_a_time_before_1970_leaves_out_no_record_that_has_none(operator: str) -> None:
+    condition = Condition("timestamp", operator, (-5_000,))
+    assert narrow(Wanted(), condition) == (Wanted(), False)
+    known = Wanted(first_millis=7)
+    assert narrow(known, condition) == (known, False)
+
+
 @pytest.mark.parametrize(
     ("start", "moving"),
     [

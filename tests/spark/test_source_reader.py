@@ -23,6 +23,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 import oncelog
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
+from oncelog.client.fetcher import Fetched, PartitionFetcher
+from oncelog.errors import ErrorCode
+from oncelog.protocol.messages.fetch import PartitionData
 from oncelog.spark import source_task
 from oncelog.spark.source import OncelogReader, OncelogStreamReader, RangePartition
 from oncelog.spark.source_logs import MissingTopic
@@ -195,6 +198,32 @@ def test_a_task_whose_log_was_cut_off(feed: Feed) -> None:
     with pytest.raises(DataLoss, match="ends at offset 10, but 50 was next to be read"):
         rows(strict, [beyond])
     assert rows(tolerant, [beyond]) == []
+
+
+@pytest.mark.parametrize("refusals", [1, 2])
+def test_a_task_whose_log_was_cut_off_and_has_grown_again(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    """Between the fetch that was refused and the question where the log ends now."""
+    topic = feed.topic("grown")
+    feed.send(topic, values(0, 10))
+    strict, tolerant = batch(feed, topic), batch(feed, topic, failOnDataLoss=False)
+    parts = strict.partitions()
+    left: list[int] = []
+    take = PartitionFetcher._taken
+
+    def refuse(self: PartitionFetcher, data: PartitionData, whom: str) -> Fetched:
+        if left:
+            left.pop()
+            data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        return take(self, data, whom)
+
+    monkeypatch.setattr(PartitionFetcher, "_taken", refuse)
+    left[:] = [1]
+    with pytest.raises(DataLoss, match="ends at offset 10, but 0 was next to be read"):
+        rows(strict, parts)
+    left[:] = [1] * refusals
+    assert rows(tolerant, parts) == (list(range(10)) if refusals == 1 else [])
 
 
 # Streaming

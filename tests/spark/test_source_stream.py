@@ -11,10 +11,11 @@ import pytest
 
 import oncelog
 from oncelog.client.admin import Admin
+from oncelog.client.easy import read_all
 from oncelog.model import TopicPartition
 from oncelog.spark import lag
 from tests.spark.conftest import Stage
-from tests.spark.feed import Feed, values, wait_for
+from tests.spark.feed import Feed, Sent, values, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +47,7 @@ class Query:
         self.micro_batches: list[tuple[int, list[int]]] = []
         self.progress: list[dict[str, Any]] = []
         self.during: Callable[[int], None] = lambda _: None
+        self.look: Callable[[DataFrame], None] = lambda _: None
 
     @property
     def seen(self) -> list[int]:
@@ -54,6 +56,7 @@ class Query:
 
     def _take(self, frame: "DataFrame", batch_id: int) -> None:
         self.during(batch_id)
+        self.look(frame)
         rows = frame.select("partition", "offset", "value").collect()
         self.micro_batches.append((batch_id, [int(row.value) for row in sorted(rows)]))
 
@@ -147,6 +150,18 @@ def test_a_running_query_takes_what_comes(feed: Feed, query: Start) -> None:
     assert reading.seen == list(range(15))
 
 
+def test_ranges_are_cut_into_more_tasks(feed: Feed, query: Start) -> None:
+    topic = feed.topic("cut", partitions=2)
+    feed.send(topic, [*values(0, 70), *values(100, 130, partition=1)])
+    reading = query(topic, minPartitions=5, maxOffsetsPerTrigger=50)
+    tasks: list[int] = []
+    reading.look = lambda frame: tasks.append(frame.rdd.getNumPartitions())
+    reading.run()
+    assert sorted(reading.seen) == [*range(70), *range(100, 130)]
+    assert [len(some) for _, some in reading.micro_batches] == [50, 50]
+    assert all(each >= 5 for each in tasks), tasks
+
+
 def test_progress_tells_rows_offsets_and_what_is_left(feed: Feed, query: Start) -> None:
     topic = feed.topic("progress", partitions=2)
     feed.send(topic, [*values(0, 30), *values(100, 110, partition=1)])
@@ -158,6 +173,41 @@ def test_progress_tells_rows_offsets_and_what_is_left(feed: Feed, query: Start) 
     assert first["latestOffset"] == {topic: {"0": 30, "1": 10}}
     left = lag(first["endOffset"], first["latestOffset"])
     assert left == {TopicPartition(topic, 0): 15, TopicPartition(topic, 1): 5}
+
+
+def test_offsets_that_compaction_took_do_not_stop_a_stream(feed: Feed, query: Start) -> None:
+    """Micro-batches that are nothing but hole, one that begins in it, and a restart in the middle of it."""
+    policy = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": 0.01, "segment_ms": 500}
+    topic = feed.topic("holes", **policy)
+    base = 1_700_000_000_000
+    for turn in range(4):  # a second apart, so that each turn begins a new segment
+        first = turn * 100
+        feed.send(
+            topic,
+            [
+                Sent(b"%d" % (first + number), key=b"%d" % number, timestamp=base + turn * 1000)
+                for number in range(100)
+            ],
+        )
+    wait_for("the cleaner", lambda: len(read_all(feed.bootstrap, topic)) == 200, 60)
+    there = [int(each.value or b"-1") for each in read_all(feed.bootstrap, topic)]
+    assert there == list(range(200, 400))  # the last segment is not cleaned
+    reading = query(topic, maxOffsetsPerTrigger=75)
+    reading.during = stop_at(1)
+    with pytest.raises(Exception, match="Stopped"):
+        reading.run()
+    reading.during = lambda _: None
+    reading.run()
+    assert [len(some) for _, some in reading.micro_batches] == [0, 0, 25, 75, 75, 25]
+    assert reading.seen == there
+
+
+def stop_at(wanted: int) -> Callable[[int], None]:
+    def during(batch_id: int) -> None:
+        if batch_id == wanted:
+            raise Stopped
+
+    return during
 
 
 # Restarts

@@ -16,6 +16,7 @@ from oncelog.cli.main import main
 from oncelog.client import unfinished
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
+from oncelog.client.easy import create_topic
 from oncelog.client.faults import RefusedByBroker
 from oncelog.client.transactional import TransactionProtocol
 from oncelog.client.unfinished import NothingToFinish
@@ -26,7 +27,7 @@ from oncelog.spark.sink_options import SinkFailed, Unfinished
 from oncelog.spark.sink_plan import Failure
 from oncelog.txn.state import Txn
 from tests.oracle import Oracle
-from tests.spark.engine import Engine, numbered
+from tests.spark.engine import Engine, numbered, rows
 
 Gone = Callable[[TopicPartition], bool]
 
@@ -90,6 +91,29 @@ def test_the_next_driver_finishes_what_was_decided(engine: Engine) -> None:
     engine.shows(values(6))
     engine.micro_batch(1, numbered(6, 7))
     engine.shows(values(7), in_order=False)
+
+
+@pytest.mark.parametrize("before", ["a marker of another topic", "an offset that is no marker"])
+def test_a_marker_on_its_way_is_not_overlooked_for_what_the_group_has_besides(
+    engine: Engine, before: str
+) -> None:
+    """Rows have a column topic: a micro-batch may write other topics than the one before it."""
+    other = f"{engine.name}-other"
+    create_topic(engine.bootstrap, other)
+    engine.with_topic = False
+    if before == "an offset that is no marker":
+        with Cluster(engine.bootstrap) as cluster:
+            Admin(cluster).commit_offsets(engine.name, {TopicPartition(other, 0): 5})
+    else:
+        engine.micro_batch(0, rows(b"0", topic=[other], key=["a"]))
+        assert engine.open().last is not None  # its marker is there
+    with taken_for_deleted(lambda where: where.topic == CONSUMER_OFFSETS):
+        engine.micro_batch(1, rows(b"1", topic=[engine.name], key=["a"]))
+        while engine.state() != "CompleteCommit":
+            pass
+    engine.micro_batch(1, rows(b"1", topic=[engine.name], key=["a"]))
+    engine.shows([b"1"])
+    assert engine.seen("uncommitted") == [b"1"]
 
 
 def test_rows_that_were_committed_do_not_go_with_a_later_abort(engine: Engine) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from oncelog.client.properties import read_client_properties, security_of
 from oncelog.pipelines import PIPELINES, Run
 
+RAN: Final = "addBatch"  # how long the sink took
 LOOK_EVERY_S: Final = 0.2
 STDIN: Final = 0
 PYTHON_FAULT: Final = re.compile(r"(?:[a-z_]\w*\.)+[A-Z]\w*: ")  # the last line of a traceback
@@ -71,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     start: Callable[[Any, Run], Any] = getattr(importlib.import_module(module), function)
     spark = session(master=asked.master, app_name=f"oncelog-{asked.name}", **conf)
     try:
-        follow(start(spark, run), leash)
+        follow(start(spark, run), leash.tie)
     except PySparkException as fault:
         traceback.print_exc()
         sys.stderr.write(f"{gist(str(fault))}\n")
@@ -109,14 +110,16 @@ class Leash:
             self._query.stop()
 
 
-def follow(query: Any, leash: Leash) -> None:
-    """Reports until the query ends; raises what it failed with."""
-    leash.tie(query)
+def follow(query: Any, tie: Callable[[Any], None]) -> None:
+    """Reports until the query ends; raises what it failed with. Of an idle stream Spark tells too, under the number of the
+    micro-batch that will be its next.
+    """
+    tie(query)
     told = -1
     while True:
         over = query.awaitTermination(LOOK_EVERY_S)  # raises if the query failed
         for each in query.recentProgress:
-            if each["batchId"] > told:
+            if each["batchId"] > told and RAN in each["durationMs"]:
                 told = each["batchId"]
                 print(json.dumps({"batch": told, "rows": each["numInputRows"]}), flush=True)  # noqa: T201  # to the supervisor
         if over:

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,11 +26,14 @@ TAIL_LINES: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """How long to wait before the next start: longer after each end without a new micro-batch, up to a limit."""
+    """How long to wait before the next start: longer after each end, up to a limit. A new micro-batch forgives the ends before it,
+    and so does a life that was long: a stream on which nothing comes may end now and then.
+    """
 
     first_s: float = 1.0
     longest_s: float = 30.0
-    attempts: int = 5  # so many ends in a row without a new micro-batch, and it is given up
+    attempts: int = 12  # so many ends in a row, and it is given up: after some four minutes
+    long_life_s: float = 300.0
 
     def wait_s(self, failures: int) -> float:
         """After so many failures in a row (1 or more)."""
@@ -82,6 +86,7 @@ class Supervisor:
         restarts: Restarts | None = None,
         environment: Mapping[str, str] | None = None,
         tell: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
         self._command = list(command)
@@ -89,6 +94,7 @@ class Supervisor:
         self._restarts = restarts or Restarts()
         self._environment = dict(environment if environment is not None else os.environ)
         self._tell = tell
+        self._clock = clock
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._child: subprocess.Popen[str] | None = None
@@ -110,14 +116,15 @@ class Supervisor:
     def run(self) -> Ended:
         failures = 0
         while not self._stopping.is_set():
-            known = len(self._batches)
+            known, began = len(self._batches), self._clock()
             code = self._live()
             if self._stopping.is_set():
                 break
             if code == 0:
                 self._say("done")
                 return Ended.DONE
-            failures = 1 if len(self._batches) > known else failures + 1
+            forgiven = len(self._batches) > known or self._clock() - began >= self._restarts.long_life_s
+            failures = 1 if forgiven else failures + 1
             if failures >= self._restarts.attempts:
                 self._say("given up")
                 self._tell(

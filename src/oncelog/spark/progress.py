@@ -5,8 +5,9 @@ transactional id, and also, if there is a `markerTopic`, as a record with that k
 `offsets.retention.minutes` (7 days) without a commit; a compacted topic does not.
 """
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Final, TypeVar
 
 from oncelog.client.admin import Admin, CommittedOffset
@@ -17,7 +18,7 @@ from oncelog.client.partitioner import partition_of_key
 from oncelog.errors import ErrorCode
 from oncelog.model import Isolation, TopicPartition
 from oncelog.spark.sink_options import SinkOptions, SinkRefused
-from oncelog.spark.sink_plan import Marker, last_marker
+from oncelog.spark.sink_plan import Home, Marker, last_marker, possible_homes
 
 POLL_MS: Final = 500
 
@@ -30,15 +31,17 @@ def peek_marker(cluster: Cluster, options: SinkOptions) -> Marker | None:
     return last_marker(each.metadata for each in offsets.values())
 
 
-def read_last_marker(cluster: Cluster, options: SinkOptions) -> Marker | None:
-    """The newest marker of a transaction that is decided. Call it after InitProducerId: then nothing is undecided."""
+def read_last_marker(cluster: Cluster, options: SinkOptions) -> tuple[Marker | None, Home | None]:
+    """The newest marker of a transaction that is decided, and its home. Call it after InitProducerId: then nothing is undecided."""
     offsets = patiently(
         lambda: stable_offsets(cluster, options.transactional_id, options.topic), options.delivery_timeout_ms
     )
     found = last_marker(each.metadata for each in offsets.values())
     if found is not None or options.marker_topic is None:
-        return found  # both places are written by the same transactions: who has one, has the newest
-    return patiently(lambda: _from_topic(cluster, options), options.delivery_timeout_ms)
+        # Both places are written by the same transactions: who has one, has the newest.
+        homes = possible_homes(offsets, found)
+        return found, next((each for each in homes if those_there(cluster, [each.partition])), None)
+    return patiently(lambda: _from_topic(cluster, options), options.delivery_timeout_ms), None
 
 
 def stable_offsets(
@@ -47,12 +50,12 @@ def stable_offsets(
     """All offsets of a group, none of them about to change.
 
     Asked for all of its offsets, Kafka leaves out those that are on their way and have no predecessor, require_stable or not.
-    So a group that seems to be empty is asked by name: for the partition of the output that holds the marker, or if rows say
-    their topic, for every partition there is.
+    Markers have one at home, but for the first. So a group that seems to have no marker is asked by name: for the partition of the
+    output that will be its home, or if rows say their topic, for every partition there is.
     """
     admin = Admin(cluster)
     found = admin.group_offsets(group, require_stable=True)
-    if found:
+    if last_marker(each.metadata for each in found.values()) is not None:
         return found
     names = [topic] if topic is not None else [each.name for each in cluster.topics() if not each.is_internal]
     partitions = [each for name in names for each in admin.partitions_of(name)]
@@ -92,6 +95,20 @@ def existing_topic(cluster: Cluster, name: str, asked_by: str) -> range:
                 f"{asked_by}: topic {name!r} does not exist; the sink creates no topics"
             ) from None
         raise
+
+
+def those_there(cluster: Cluster, partitions: Iterable[TopicPartition]) -> Set[TopicPartition]:
+    """Those of these partitions that the cluster has. Asked anew before it is denied: a topic may have grown."""
+    highest: dict[str, int] = {}
+    for each in partitions:
+        highest[each.topic] = max(each.partition, highest.get(each.topic, 0))
+    found: set[TopicPartition] = set()
+    for topic, last in highest.items():
+        with contextlib.suppress(SinkRefused):
+            if last not in existing_topic(cluster, topic, "a partition"):
+                cluster.forget(topic)
+            found |= {TopicPartition(topic, each) for each in existing_topic(cluster, topic, "a partition")}
+    return found.intersection(partitions)
 
 
 def patiently(ask: Callable[[], ResultT], limit_ms: int) -> ResultT:

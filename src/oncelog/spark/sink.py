@@ -23,7 +23,7 @@ from oncelog.spark import fault_points, open_note
 from oncelog.spark.arrow import RecordBatch, pa
 from oncelog.spark.offset_log import UnreadableCheckpoint, read_query_id
 from oncelog.spark.sink_driver import SinkDriver
-from oncelog.spark.sink_options import SinkOptions, SinkRefused, read_options
+from oncelog.spark.sink_options import CommitOffsets, SinkOptions, SinkRefused, read_options
 from oncelog.spark.sink_plan import Job, Opened, Report, Task
 from oncelog.spark.sink_task import check_columns, write_rows
 from oncelog.spark.worker import restore, settle
@@ -33,6 +33,7 @@ log: Final = logging.getLogger(__name__)
 # Where Spark tells a task, and the thread of a query, which micro-batch it works for.
 QUERY_ID: Final = "sql.streaming.queryId"
 BATCH_ID: Final = "streaming.sql.batchId"
+SPECULATION: Final = "spark.speculation"  # as all settings of a session that runs SQL
 REPORT: Final = "report"
 REUSE_LIMIT_S: Final = 600.0  # a coordinator forgets a transactional id that is idle for long (7 days); far from that we ask anew
 
@@ -101,6 +102,11 @@ def stream_writer(given: Mapping[str, str], schema: StructType, overwrite: bool)
     options = read_options(given)
     if options.query_id is not None:
         raise SinkRefused("options queryId and batchId name a df.write; a stream has its own")
+    if options.checkpoint is None and options.commit_offsets is not CommitOffsets.NEVER:
+        raise SinkRefused(
+            "option checkpointLocation: wanted it on the query itself, found nothing. The sink reads there which query this is and the "
+            "offsets of its source, and is not told of spark.sql.streaming.checkpointLocation. With commitOffsets=false it does without"
+        )
     if overwrite:
         raise SinkRefused(
             "output mode complete: a topic cannot be replaced; use append, or foreachBatch with oncelog.spark.Sink"
@@ -180,7 +186,8 @@ def _this_task(job: Job | None) -> Task:
         if query_id is None or batch_id is None:
             raise SinkRefused(f"task properties {QUERY_ID} and {BATCH_ID}: Spark did not set them")
         job = Job(query_id, int(batch_id))
-    return Task(context.partitionId(), context.attemptNumber(), context.taskAttemptId(), job)
+    copied = (context.getLocalProperty(SPECULATION) or "").lower() == "true"
+    return Task(context.partitionId(), context.attemptNumber(), context.taskAttemptId(), job, copied)
 
 
 # foreachBatch

@@ -1,6 +1,5 @@
 """The driver's half of the sink: opens the transaction of a micro-batch, ends it, and finds out what is in the log already."""
 
-import contextlib
 import logging
 import socket
 import time
@@ -10,23 +9,40 @@ from types import TracebackType
 from typing import Final, Self
 
 from oncelog.client.batch_writer import BatchWriter
-from oncelog.client.cluster import TRANSACTION, Cluster
-from oncelog.client.faults import ClientFault, Fenced, RefusedByBroker, TransactionLost
+from oncelog.client.cluster import COORDINATOR_PASSING, TRANSACTION, Cluster
+from oncelog.client.faults import (
+    ClientFault,
+    Fenced,
+    RefusedByBroker,
+    TransactionLost,
+    UnsupportedByBroker,
+    demand,
+    error_name,
+)
+from oncelog.client.session import Connection
 from oncelog.client.transactional import TransactionalId, TransactionProtocol
 from oncelog.errors import ErrorCode
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+    TransactionState,
 )
 from oncelog.record.batch import NewRecord, build_batch
 from oncelog.spark import fault_points
 from oncelog.spark.fencing import explain
 from oncelog.spark.finishing import finish
 from oncelog.spark.offset_log import UnreadableCheckpoint, digest_of, kafka_offsets, read_sources
-from oncelog.spark.progress import existing_topic, marker_home, peek_marker, read_last_marker
+from oncelog.spark.progress import (
+    existing_topic,
+    marker_home,
+    peek_marker,
+    read_last_marker,
+    those_there,
+)
 from oncelog.spark.sink_options import CommitOffsets, SinkOptions, SinkRefused, Unfinished
 from oncelog.spark.sink_plan import (
+    Home,
     Job,
     Marker,
     Opened,
@@ -36,6 +52,7 @@ from oncelog.spark.sink_plan import (
     check_replay,
     check_reports,
     check_strangers,
+    home_of,
     judge,
     next_marker,
     offsets_to_commit,
@@ -106,11 +123,11 @@ class SinkDriver:
                     f"broker's transaction.max.timeout.ms ({fault})"
                 ) from None
             raise
-        last = self._last_marker()
+        last, home = self._last_marker()
         log.info("sink.opened transactional_id=%s producer=%s last=%s", self._id_name, producer, last)
-        return Opened(producer, self._id.protocol, last)
+        return Opened(producer, self._id.protocol, last, home)
 
-    def _last_marker(self) -> Marker | None:
+    def _last_marker(self) -> tuple[Marker | None, Home | None]:
         """InitProducerId has answered, so its coordinator takes all that was decided for done: what is pending still stays so."""
         try:
             return read_last_marker(self._cluster, self.options)
@@ -160,7 +177,9 @@ class SinkDriver:
             return opened
         check_strangers(job, written, self._id_members(opened))
         marker = next_marker(job, opened.last, digest)
-        offsets = offsets_to_commit(marker, written, self._to_commit(sources), self.options)
+        known = self._to_commit(sources)
+        home = home_of(opened, written, known, self.options)
+        offsets = offsets_to_commit(marker, home, written, known)
         if not written and not offsets:
             return opened
         fault_points.reach(fault_points.BEFORE_OFFSETS)
@@ -176,24 +195,33 @@ class SinkDriver:
         fault_points.reach(fault_points.AFTER_END_TXN)
         if opened.protocol is TransactionProtocol.TV1:
             return None  # its epoch would let a late request of this transaction into the next one
-        return replace(opened, producer=following, last=marker or opened.last)
+        return replace(opened, producer=following, last=marker or opened.last, home=home)
 
     def _id_members(self, opened: Opened) -> Set[TopicPartition] | None:
-        """The partitions in the open transaction, as the coordinator knows them; None if it does not say. If the transaction is not
-        ours any more, the next request will tell.
+        """The partitions in the open transaction, as the coordinator knows them; None if it does not say: it is too old, or we may
+        not ask. If the transaction is not ours any more, the next request will tell.
         """
         request = DescribeTransactionsRequest(transactional_ids=[self._id_name])
-        try:
-            whom = self._cluster.coordinator(self._id_name, TRANSACTION)
+
+        def ask(whom: Connection) -> TransactionState:
             (found,) = whom.send(request, DescribeTransactionsResponse).transaction_states
-        except ClientFault as fault:
+            if found.error_code in COORDINATOR_PASSING:
+                demand(found.error_code, f"DescribeTransactions of {self._id_name!r}", str(whom))
+            return found
+
+        try:
+            found = self._cluster.with_coordinator(self._id_name, ask, TRANSACTION)
+        except UnsupportedByBroker as fault:
             log.info("sink.members_unknown transactional_id=%s fault=%s", self._id_name, fault)
             return None
-        if (found.error_code, found.producer_id, found.producer_epoch) != (
-            ErrorCode.NONE,
-            opened.producer.id,
-            opened.producer.epoch,
-        ):
+        if found.error_code != ErrorCode.NONE:
+            log.warning(
+                "sink.members_unknown transactional_id=%s fault=%s",
+                self._id_name,
+                error_name(found.error_code),
+            )
+            return None
+        if (found.producer_id, found.producer_epoch) != (opened.producer.id, opened.producer.epoch):
             return None
         return {TopicPartition(topic.topic, each) for topic in found.topics for each in topic.partitions}
 
@@ -236,18 +264,14 @@ class SinkDriver:
         if self.options.commit_offsets is CommitOffsets.NEVER:
             return {}
         found = kafka_offsets(sources)
-        if self.options.commit_offsets is CommitOffsets.ALWAYS:
-            for topic in sorted({each.topic for each in found}):
-                existing_topic(self._cluster, topic, "option commitOffsets=true")
-            return found
-        known = {topic for topic in sorted({each.topic for each in found}) if self._has(topic)}
-        return {each: offset for each, offset in found.items() if each.topic in known}
-
-    def _has(self, topic: str) -> bool:
-        with contextlib.suppress(SinkRefused):
-            existing_topic(self._cluster, topic, "a source")
-            return True
-        return False
+        there = those_there(self._cluster, found)
+        missing = sorted(found.keys() - there)
+        if missing and self.options.commit_offsets is CommitOffsets.ALWAYS:
+            raise SinkRefused(
+                f"option commitOffsets=true: {', '.join(map(str, missing))} of a source: there is no such partition at "
+                f"{self.options.bootstrap}. Offsets join the transaction only of sources on the cluster of the sink"
+            )
+        return {each: offset for each, offset in found.items() if each in there}
 
     def _write_marker(self, opened: Opened, marker: Marker, written: Mapping[TopicPartition, int]) -> None:
         home = marker_home(self._cluster, self.options)

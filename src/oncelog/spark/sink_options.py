@@ -83,9 +83,9 @@ OURS: Final = frozenset(
 )
 OWN: Final = frozenset(
     """
-    batchid batchretries checkpointlocation commitoffsets includeheaders markertopic path queryid takeover topic transactionalid
+    batchid batchretries checkpointlocation commitoffsets includeheaders markertopic path queryid queryname takeover topic transactionalid
     """.split()
-)  # includeHeaders: a column `headers` is written anyway; path: what save() may bring along
+)  # includeHeaders: a column `headers` is written anyway; path and queryName: what save() and queryName() bring along
 _SECURITY: Final = ("kafka.security.", "kafka.ssl.", "kafka.sasl.")
 
 

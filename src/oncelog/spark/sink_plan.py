@@ -46,31 +46,46 @@ class Marker:
     serial: int
     offsets: str = ""
 
-    def text(self) -> str:
+    def text(self, *, at_home: bool = False) -> str:
         """For the metadata of committed offsets (4096 bytes by default) and the records of the marker topic."""
-        return json.dumps(
-            {
-                "oncelog": MARKER_FORMAT,
-                "query": self.query_id,
-                "batch": self.batch_id,
-                "serial": self.serial,
-                "offsets": self.offsets,
-            },
-            separators=(",", ":"),
-        )
+        fields = {
+            "oncelog": MARKER_FORMAT,
+            "query": self.query_id,
+            "batch": self.batch_id,
+            "serial": self.serial,
+            "offsets": self.offsets,
+        }
+        return json.dumps(fields | ({"home": True} if at_home else {}), separators=(",", ":"))
 
 
-def read_marker(text: str) -> Marker | None:
-    """None if this is no marker: groups may hold offsets of anybody."""
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The partition of the group that each marker of a transactional id is written to, whatever else carries it.
+
+    A broker that is asked for all offsets of a group leaves out what is on its way and has no predecessor. So a marker that moved
+    about with the topics of its micro-batches could be overlooked, and the one before it be taken for the last.
+    offset   what to leave there: it is a source's. None where there is nothing but our markers
+    """
+
+    partition: TopicPartition
+    offset: int | None = None
+
+
+def _fields(text: str) -> dict[str, object]:
+    """Of a marker; empty if this is none: groups may hold offsets of anybody."""
     try:
         found: Any = json.loads(text)
     except ValueError:
-        return None
+        return {}
     if not isinstance(found, dict):
-        return None
+        return {}
     fields = cast(dict[str, object], found)
-    if fields.get("oncelog") != MARKER_FORMAT:
-        return None
+    return fields if fields.get("oncelog") == MARKER_FORMAT else {}
+
+
+def read_marker(text: str) -> Marker | None:
+    """None if this is no marker."""
+    fields = _fields(text)
     query_id, batch_id, serial = fields.get("query"), fields.get("batch"), fields.get("serial")
     offsets = fields.get("offsets", "")
     if (
@@ -87,6 +102,16 @@ def last_marker(texts: Iterable[str]) -> Marker | None:
     """The newest of all markers that a transactional id left."""
     found = [marker for text in texts if (marker := read_marker(text)) is not None]
     return max(found, key=lambda marker: marker.serial, default=None)
+
+
+def possible_homes(offsets: Mapping[TopicPartition, CommittedOffset], last: Marker | None) -> list[Home]:
+    """Where the newest marker is, the best first: any will do that is there still."""
+    carriers = sorted(
+        (_fields(each.metadata).get("home") is not True, where)
+        for where, each in offsets.items()
+        if last is not None and read_marker(each.metadata) == last
+    )
+    return [Home(where, offsets[where].offset if of_source else None) for of_source, where in carriers]
 
 
 # What to do
@@ -144,6 +169,7 @@ class Opened:
     producer: Producer
     protocol: TransactionProtocol
     last: Marker | None
+    home: Home | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +180,8 @@ class Task:
     attempt_number: int
     attempt_id: int
     job: Job
+    may_be_copied: bool = False
+    """Whether Spark may start a second attempt beside this one (spark.speculation)."""
 
     def __str__(self) -> str:
         return f"task of Spark partition {self.partition_id} (attempt id {self.attempt_id})"
@@ -188,12 +216,21 @@ class Report:
     fault: str = ""
 
 
+def check_speculation(task: Task) -> None:
+    """A copy that is done first takes the place of an attempt that has written: the micro-batch is aborted, time and again."""
+    if task.may_be_copied:
+        raise SinkRefused(
+            f"{task} of {task.job}: spark.speculation is on. All tasks of a micro-batch share one transaction, in which a partition "
+            "has one writer: a speculative copy may write nothing. Set spark.speculation=false for this application"
+        )
+
+
 def check_attempt(task: Task) -> None:
     """A second attempt writes nothing: the first may have written, and may be writing still, under the same sequences."""
     if task.attempt_number > 0:
         raise SinkFailed(
-            f"{task} of {task.job} is attempt number {task.attempt_number}: the first one failed (Spark's log says why) or this "
-            "is a speculative copy. All tasks of a micro-batch share one transaction, so it was aborted as a whole"
+            f"{task} of {task.job} is attempt number {task.attempt_number}: the first one failed (Spark's log says why). All tasks "
+            "of a micro-batch share one transaction, so it was aborted as a whole"
         )
 
 
@@ -275,23 +312,41 @@ def next_marker(job: Job, last: Marker | None, digest: str) -> Marker | None:
     return Marker(job.query_id, job.batch_id, 1 if last is None else last.serial + 1, digest)
 
 
-def offsets_to_commit(
-    marker: Marker | None,
-    written: Mapping[TopicPartition, int],
+def home_of(
+    opened: Opened,
+    written: Iterable[TopicPartition],
     sources: Mapping[TopicPartition, int],
     options: SinkOptions,
-) -> dict[TopicPartition, CommittedOffset]:
-    """The marker rides on every source offset, and on one output partition: on an existing topic there must be one.
+) -> Home | None:
+    """Where the marker of this micro-batch goes: where the one before it is. None if nothing was ever written or read."""
+    home = opened.home
+    if home is None:
+        by_option = None if options.topic is None else TopicPartition(options.topic, 0)
+        first = by_option or min(written, default=None) or min(sources, default=None)
+        home = None if first is None else Home(first)
+    if home is not None and home.partition in sources:
+        return Home(home.partition, sources[home.partition])
+    return home
 
-    The offset beside a marker on an output partition is the next batch id: of no meaning but to a human who looks.
+
+def offsets_to_commit(
+    marker: Marker | None,
+    home: Home | None,
+    written: Mapping[TopicPartition, int],
+    sources: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, CommittedOffset]:
+    """The marker rides on every source offset, and on one more at home: of an existing topic, there is no other place in a group.
+
+    The offset beside a marker at home is the next batch id: of no meaning but to a human who looks.
     Empty: nothing was written and no source is known, so there is nothing to remember either.
     """
-    if marker is None:
+    if marker is None or not (written or sources):
         return {}
-    text = marker.text()
-    found = {each: CommittedOffset(offset, NO_LEADER_EPOCH, text) for each, offset in sources.items()}
-    if written or sources:
-        home = TopicPartition(options.topic, 0) if options.topic is not None else min(written, default=None)
-        if home is not None:
-            found.setdefault(home, CommittedOffset(marker.batch_id + 1, NO_LEADER_EPOCH, text))
+    found = {
+        each: CommittedOffset(offset, NO_LEADER_EPOCH, marker.text()) for each, offset in sources.items()
+    }
+    if home is not None:
+        ours = home.offset is None
+        offset = marker.batch_id + 1 if home.offset is None else home.offset
+        found.setdefault(home.partition, CommittedOffset(offset, NO_LEADER_EPOCH, marker.text(at_home=ours)))
     return found

@@ -31,6 +31,7 @@ from oncelog.spark.sink_plan import (
     Task,
     Verdict,
     check_attempt,
+    check_speculation,
     judge,
     rows_of_first_batch,
     two_writers,
@@ -74,9 +75,13 @@ def write_rows(options: SinkOptions, opened: Opened, task: Task, batches: Iterat
     with connect(options) as cluster:
         try:
             verdict = judge(task.job, opened.last, options)
-            if verdict is Verdict.SKIP:
-                for _ in batches:  # operators upstream must see their rows
+            check_speculation(task)
+            if verdict is Verdict.SKIP or task.attempt_number > 0:
+                # Operators upstream must see their rows; and what failed a first attempt fails a second one as well, so that
+                # Spark's error is that and not ours.
+                for _ in batches:
                     pass
+            if verdict is Verdict.SKIP:
                 return Report(task, opened, verdict, {})
             check_attempt(task)
             with _Part(options, opened, task, cluster) as part:

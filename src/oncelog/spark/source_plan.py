@@ -285,8 +285,10 @@ def narrow(wanted: Wanted, condition: Condition) -> tuple[Wanted, bool]:
         # Times need not rise along a log, so only the beginning can be found by time, and Spark still has to look.
         (micros,) = values
         millis = micros // 1000 + 1 if operator == ">" else -(-micros // 1000)
+        if millis < 0:  # a record without a time has -1, which no time finds
+            return wanted, False
         first = millis if wanted.first_millis is None else max(millis, wanted.first_millis)
-        return replace(wanted, first_millis=max(first, 0)), False
+        return replace(wanted, first_millis=first), False
     return wanted, False
 
 

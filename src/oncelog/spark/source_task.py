@@ -23,6 +23,7 @@ def read_range(options: SourceOptions, columns: Sequence[str], work: Range) -> I
     """The records of the range as Arrow batches."""
     settle()
     position = work.start
+    refused = -1
     while position < work.stop:
         fetcher = PartitionFetcher(
             cluster_of_process(options),
@@ -51,7 +52,8 @@ def read_range(options: SourceOptions, columns: Sequence[str], work: Range) -> I
                     yield from batches
             return
         except OffsetOutOfRange as fault:
-            position = _pass_over(options, work, fault)
+            again, refused = fault.position == refused, fault.position
+            position = _pass_over(options, work, fault, again=again)
         except RefusedByBroker as fault:
             if fault.error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
@@ -59,13 +61,15 @@ def read_range(options: SourceOptions, columns: Sequence[str], work: Range) -> I
             return
 
 
-def _pass_over(options: SourceOptions, work: Range, fault: OffsetOutOfRange) -> int:
-    """Where to go on when the offset that was asked for is not in the log."""
+def _pass_over(options: SourceOptions, work: Range, fault: OffsetOutOfRange, *, again: bool) -> int:
+    """Where to go on when the offset that was asked for was not in the log. By now it may be: a log that was cut off has grown, and
+    what is there of the range is to be read. `again`: it was refused there before, so to wait for it is of no use.
+    """
     if fault.position < fault.log_start:
         _report(options, [deleted(work.partition, fault.position, min(fault.log_start, work.stop))])
         return fault.log_start
     _report(options, [cut_off(work.partition, fault.log_end, fault.position)])
-    return work.stop
+    return work.stop if again or fault.position >= fault.log_end else fault.position
 
 
 _CLUSTERS: Final[dict[tuple[int, Any], Cluster]] = {}
