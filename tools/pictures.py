@@ -202,21 +202,24 @@ def take(chromium: str, url: str, names: Sequence[str]) -> None:
                 shown.keyboard.press("Enter")
                 top = bounds(shown, "h2")[0] - 12
             shown.evaluate("document.querySelector('header').style.position = 'static'; scrollTo(0, 0)")
-            bottom = bounds(shown, until)[1] + (14 if until in PADDED else 0)
+            bottom = bounds(shown, until)[1] + (9 if until in PADDED else 0)
             size = {"x": 0, "y": top, "width": 390 if is_phone else WIDTH, "height": bottom - top}
             shown.screenshot(path=PICTURES / f"{name}.png", full_page=True, clip=size)  # pyright: ignore[reportArgumentType]
             context.close()
         browser.close()
 
 
+# In one step: a live page puts its nodes in place anew.
+BOUNDS = """selector => {
+  const box = (document.querySelector(selector) ?? document.documentElement).getBoundingClientRect();
+  return [box.top + scrollY, box.bottom + scrollY];
+}"""
+
+
 def bounds(shown: Page, selector: str) -> tuple[float, float]:
     """Where the first of them begins and ends, from the top of the document on; without any, the document."""
-    if shown.locator(selector).count() == 0:
-        return 0.0, float(shown.evaluate("document.documentElement.scrollHeight"))
-    box = shown.locator(selector).first.bounding_box()
-    assert box is not None
-    above = float(shown.evaluate("scrollY"))
-    return box["y"] + above, box["y"] + box["height"] + above
+    top, bottom = shown.evaluate(BOUNDS, selector)
+    return float(top), float(bottom)
 
 
 if __name__ == "__main__":

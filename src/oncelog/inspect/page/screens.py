@@ -260,12 +260,13 @@ def pins(found: Sequence[Pin], *, empty: str) -> Safe:
             _whole(age(each.pinned_ms)),
             _id_link(each.transactional_id) if each.transactional_id is not None else "nobody",
             _client(each),
-            [
+            el(
+                "span",
                 el("span", each.kind, class_=f"kind {each.kind}"),
                 " ",
                 None if each.time_left_ms is None else _whole(_left(each.time_left_ms)),
-            ],
-            [[_whole(group), " "] for group in each.groups] or "-",
+            ),
+            el("span", *([_whole(group), " "] for group in each.groups)) if each.groups else "-",
             _abort_link(each),
         )
         for each in found
@@ -1054,7 +1055,7 @@ def _blocked_by(holder: str | None) -> Child:
     if holder is None:
         return "-"
     shown = "a hanging transaction" if holder == HANGING else _id_link(holder)
-    return [el("span", "waits", class_="kind long"), " ", shown]
+    return el("span", el("span", "waits", class_="kind long"), " ", shown)
 
 
 def spark(found: Sequence[SparkQuery]) -> Safe:
@@ -1223,8 +1224,8 @@ def _rows_table(rows: Sequence[Mapping[str, str]]) -> Safe:
     if has_cpu:
         notes.append("small: CPU time of the broker + of its clients")
     return join(
-        el("div", table(head, shown, empty="Nothing was measured."), class_="figures"),
         el("p", *notes, class_="legend") if notes else None,
+        el("div", table(head, shown, empty="Nothing was measured."), class_="figures"),
     )
 
 
