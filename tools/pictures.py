@@ -14,7 +14,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 import oncelog
 from oncelog.client.admin import CommittedOffset
@@ -25,6 +25,8 @@ from oncelog.spark.sink_plan import Marker
 from tools.generated import ROOT
 
 PICTURES = ROOT / "docs" / "pictures"
+WIDTH = 1200
+PADDED = ("section > .legend", ".events", ".lanes-box")  # these may not touch the edge
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -34,12 +36,16 @@ QUIET = [
 ]
 
 
-def transactional(bootstrap: str, transactional_id: str, client_id: str) -> Producer:
+def transactional(
+    bootstrap: str, transactional_id: str, client_id: str, timeout_ms: int = 60_000
+) -> Producer:
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
             "transactional.id": transactional_id,
             "client.id": client_id,
+            "transaction.timeout.ms": timeout_ms,
+            "linger.ms": 0,
             "log_level": 0,
         }
     )
@@ -53,7 +59,7 @@ def act(bootstrap: str) -> list[Producer]:
     reader = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "warehouse-loader", "enable.auto.commit": False}
     )
-    for number in range(4):
+    for number in range(12):
         till.begin_transaction()
         for refund in range(6):
             till.produce(
@@ -61,17 +67,18 @@ def act(bootstrap: str) -> list[Producer]:
             )
         till.produce("refund-audit", b"audit %d" % number, partition=0)
         till.send_offsets_to_transaction(
-            [TopicPartition("settlements", 0, number + 1)], reader.consumer_group_metadata(), 20
+            [TopicPartition("settlements", 0, 500 * (number + 1))], reader.consumer_group_metadata(), 20
         )
         till.flush(10)
-        if number == 2:
+        time.sleep((0.02, 0.05, 0.01, 0.09, 0.03, 0.14)[number % 6] if number < 11 else 0)
+        if number in (2, 7):
             till.abort_transaction(20)
         else:
             till.commit_transaction(20)
     reader.commit(offsets=[TopicPartition("refunds-emitted", 0, 8)], asynchronous=False)
     reader.close()
     query(bootstrap)
-    hung = transactional(bootstrap, "payments-processor-7", "till-7")
+    hung = transactional(bootstrap, "payments-processor-7", "till-7", timeout_ms=300_000)
     hung.begin_transaction()
     for _ in range(14):
         hung.produce("refunds-emitted", b"never ended", partition=0)
@@ -151,40 +158,68 @@ def take(chromium: str, url: str, names: Sequence[str]) -> None:
     """All of them, or those that are named."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
-        for name, path, scheme, size in (
-            ("now", "now", "light", (1200, 640)),
-            ("lanes", "txn/refunds-1", "light", (1200, 900)),
-            ("lanes-dark", "txn/refunds-1", "dark", (1200, 900)),
-            ("bytes", "txn/refunds-1", "light", (1200, 860)),
-            ("state", "txn/refunds-1", "light", (1200, 860)),
-            ("transactions", "txn", "light", (1200, 420)),
-            ("abort", "abort?tid=payments-processor-7", "light", (1200, 480)),
-            ("history", "history/refunds-1", "light", (1200, 860)),
-            ("partition", "partition/refunds-emitted/0?offset=0", "light", (1200, 760)),
-            ("groups", "groups", "light", (1200, 420)),
-            ("spark", "spark", "light", (1200, 480)),
-            ("cost", "cost", "light", (1200, 900)),
-            ("learn", "learn", "light", (1200, 1000)),
-            ("phone", "now", "dark", (390, 900)),
+        for name, path, scheme, until in (
+            ("now", "now", "light", "footer"),
+            ("lanes", "txn/refunds-1", "light", ".lanes-box"),
+            ("lanes-dark", "txn/refunds-1", "dark", ".lanes-box"),
+            ("bytes", "txn/refunds-1", "light", "details[open]"),
+            ("state", "txn/refunds-1", "light", "details[open]"),
+            ("transactions", "txn", "light", "footer"),
+            ("abort", "abort?tid=payments-processor-7", "light", "footer"),
+            ("history", "history/refunds-1", "light", "h2:nth-of-type(3) + .scroll tbody tr:nth-child(6)"),
+            (
+                "partition",
+                "partition/refunds-emitted/0?offset=0",
+                "light",
+                "h2.bytes + .scroll tbody tr:nth-child(14)",
+            ),
+            ("groups", "groups", "light", "footer"),
+            ("spark", "spark", "light", "section > .legend"),
+            ("cost", "cost", "light", ".figures tbody tr:nth-child(12)"),
+            ("learn", "learn", "light", ".events"),
+            ("phone", "now", "dark", "tbody tr"),
         ):
             if names and name not in names:
                 continue
-            context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)  # pyright: ignore[reportArgumentType]  # one of its words
+            is_phone = name == "phone"
+            context = browser.new_context(
+                viewport={"width": 390 if is_phone else WIDTH, "height": 800},
+                color_scheme=scheme,  # pyright: ignore[reportArgumentType]  # one of its words
+                device_scale_factor=2 if is_phone or name.startswith("lanes") else 1,
+            )
             shown = context.new_page()
             shown.goto(url + path)
             if name == "learn":
                 shown.get_by_role("button", name="The zombie").click()
+                shown.locator("svg.lanes").wait_for(timeout=60_000)
             shown.wait_for_timeout(9000 if path == "now" else 1500)  # the rates need some ticks
+            top = 0.0
             if name == "bytes":
                 shown.locator("g.box.offset").first.click()
-                shown.locator("details[open] pre").first.scroll_into_view_if_needed()
+                top = bounds(shown, "details[open]")[0]
             if name == "state":
-                shown.locator("g.box.state").first.focus()
+                shown.locator("g.box.state").last.focus()
                 shown.keyboard.press("Enter")
-                shown.locator("details[open]").first.scroll_into_view_if_needed()
-            shown.screenshot(path=PICTURES / f"{name}.png")
+                top = bounds(shown, "h2")[0] - 12
+            shown.evaluate("document.querySelector('header').style.position = 'static'; scrollTo(0, 0)")
+            bottom = bounds(shown, until)[1] + (9 if until in PADDED else 0)
+            size = {"x": 0, "y": top, "width": 390 if is_phone else WIDTH, "height": bottom - top}
+            shown.screenshot(path=PICTURES / f"{name}.png", full_page=True, clip=size)  # pyright: ignore[reportArgumentType]
             context.close()
         browser.close()
+
+
+# In one step: a live page puts its nodes in place anew.
+BOUNDS = """selector => {
+  const box = (document.querySelector(selector) ?? document.documentElement).getBoundingClientRect();
+  return [box.top + scrollY, box.bottom + scrollY];
+}"""
+
+
+def bounds(shown: Page, selector: str) -> tuple[float, float]:
+    """Where the first of them begins and ends, from the top of the document on; without any, the document."""
+    top, bottom = shown.evaluate(BOUNDS, selector)
+    return float(top), float(bottom)
 
 
 if __name__ == "__main__":

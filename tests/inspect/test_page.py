@@ -27,6 +27,11 @@ from oncelog.client.cluster import TRANSACTION, Cluster
 from oncelog.client.transactional import TransactionalId
 from oncelog.inspect.ask import describe_transaction
 from oncelog.model import TopicPartition as Place
+from oncelog.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.spark.sink_plan import Marker
 from tests.clients import transactional
@@ -43,6 +48,7 @@ class Site:
     bootstrap: str
     url: str
     token: str
+    process: int = 0  # that serves it
 
     @property
     def port(self) -> int:
@@ -71,7 +77,8 @@ def served(bootstrap: str, *words: str) -> Generator[Site]:
     try:
         said = process.stdout.readline().split()
         assert said[:3] == ["oncelog", "page", "on"], said
-        yield Site(bootstrap, said[3], said[5])
+        token = said[5] if said[4] == "token" else words[words.index("--token") + 1]
+        yield Site(bootstrap, said[3], token, process.pid)
     finally:
         process.terminate()
         process.wait(20)
@@ -99,8 +106,8 @@ expect.set_options(
 
 
 class Watch:
-    """Seconds since it was made, less those in which a thread of this test waited for a core: the page's, its broker's, the
-    browser's. What they sleep, wait for each other or need themselves counts. STRICT_CLOCK=1 takes nothing off.
+    """Seconds since it was made, less the longest time that one thread waited for a core: of the page, its broker or the
+    browser. What they sleep, wait for each other or need themselves counts. STRICT_CLOCK=1 takes nothing off.
     """
 
     def __init__(self) -> None:
@@ -110,7 +117,7 @@ class Watch:
         now, took = waits_for_a_core(), time.monotonic() - self._began
         if os.environ.get("STRICT_CLOCK") == "1":
             return took
-        return took - sum(waited - self._waited.get(each, 0.0) for each, waited in now.items())
+        return took - max((waited - self._waited.get(each, 0.0) for each, waited in now.items()), default=0.0)
 
     def shows(self, wanted: Locator, within: float = PROMISED_S) -> None:
         """It appears, within the 2 seconds that are promised."""
@@ -120,9 +127,12 @@ class Watch:
         assert took < within
 
 
+SERVE = re.compile(rb"oncelog\.cli\.main\0(ui|serve)\0|chromium")
+
+
 def waits_for_a_core() -> dict[str, float]:
-    """Of this process and those below it the seconds in which a thread could run and did not: of Python's processes all threads,
-    which take turns anyway, of others (the browser's) the main one."""
+    """Of each thread of the page, of its broker and of the browser the seconds in which it could run and did not. A broker
+    within this test's process counts as the whole process."""
     parents: dict[int, int] = {}
     for each in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -134,10 +144,11 @@ def waits_for_a_core() -> dict[str, float]:
             above = parents.get(above, 0)
         if above == 0:
             continue
+        folder = Path("/proc") / str(process)
         with suppress(OSError):  # it ended
-            folder = Path("/proc") / str(process)
-            is_python = folder.joinpath("comm").read_text().startswith("py")
-            for task in (folder / "task").iterdir() if is_python else [folder]:
+            if process != os.getpid() and not SERVE.search(folder.joinpath("cmdline").read_bytes()):
+                continue
+            for task in (folder / "task").iterdir():
                 found[f"{process} {task.name}"] = int((task / "schedstat").read_text().split()[1]) / 1e9
     return found
 
@@ -476,7 +487,7 @@ def test_what_holds_a_partition_is_in_its_strip_however_much_is_behind_it(site: 
             "all => all.map(each => each.getAttribute('x1'))"
         )
     )
-    assert lso < 100 < 1000 < high
+    assert lso < 200 < 1000 < high
     told = rows_of(page.locator("tbody tr"))
     assert [(each[0], each[2], each[7], each[8]) for each in told][-3:] == [
         ("2", "open", "no", "yes"),
@@ -770,7 +781,9 @@ def test_changes_from_another_origin_or_without_a_token_are_refused(site: Site) 
     assert ask(site, "POST", "/abort", "tid=kept-1&token=wrong")[0] == 403
     assert cookie(site, "/now?token=wrong", f"127.0.0.1:{site.port}") is None
     assert cookie(site, f"/now?token={site.token}", f"127.0.0.1:{site.port}") is not None
-    assert ask(site, "GET", f"/abort?{form}")[0] == 200  # asks only
+    asked = form.replace(f"&token={site.token}", "")
+    assert ask(site, "GET", f"/abort?{asked}")[0] == 200  # asks only
+    assert ask(site, "GET", f"/abort?{form}")[0] == 303  # and not with a token in the address
     assert json.loads(ask(site, "GET", "/api/txn/kept-1")[1])["state"] == "Ongoing"
     stuck.commit_transaction(20)
     assert ask(site, "POST", "/abort", form)[0] == 409  # nothing left to abort
@@ -825,8 +838,10 @@ def test_ticks_are_numbered_and_go_on_where_they_were_left(site: Site) -> None:
         *("id: 42", "event: tick", 'data: {"number": 42}', ""),
         *("id: 43", "event: tick", 'data: {"number": 43}', ""),
     ]
-    assert time.monotonic() - began > 0.5
-    assert watch.seconds() < PROMISED_S
+    for _ in range(4):
+        answer.readline()
+    assert time.monotonic() - began > 0.9
+    assert watch.seconds() < PROMISED_S + 1
     door.close()
 
 
@@ -937,9 +952,9 @@ def test_other_addresses_need_a_token_and_then_everybody_does(site: Site) -> Non
         assert cookie(other, "/now?token=wrong", host) is None
         assert (
             cookie(other, "/now?token=t0ken", host)
-            == "oncelog_token=t0ken; HttpOnly; Path=/; SameSite=strict"
+            == f"oncelog_token_{other.port}=t0ken; HttpOnly; Path=/; SameSite=strict"
         )
-        assert ask(other, "GET", "/now", Host=host, Cookie="oncelog_token=t0ken")[0] == 200
+        assert ask(other, "GET", "/now", Host=host, Cookie=f"oncelog_token_{other.port}=t0ken")[0] == 200
         for word in ("Bearer t0ken", "bearer t0ken"):  # as Prometheus sends it
             assert ask(other, "GET", "/metrics", Host=host, Authorization=word)[0] == 200
         for word in ("Bearer wrong", "Basic t0ken", "t0ken", "Bearer"):
@@ -986,7 +1001,9 @@ def test_behind_a_proxy_its_name_and_its_https_are_ours_too(site: Site) -> None:
             ("other.example.org", 421),
             ("evil.example.org", 421),
         ):
-            assert ask(other, "GET", "/now", Host=host, Cookie="oncelog_token=t0ken")[0] == status, host
+            assert (
+                ask(other, "GET", "/now", Host=host, Cookie=f"oncelog_token_{other.port}=t0ken")[0] == status
+            ), host
         assert ask(other, "GET", "/now")[0] == 401  # whoever comes through the proxy comes from loopback
         form = "tid=nobody&token=t0ken&producer_id=0&producer_epoch=0&began=0"
         for origin, status in (
@@ -998,7 +1015,7 @@ def test_behind_a_proxy_its_name_and_its_https_are_ours_too(site: Site) -> None:
             ("https://plain.example.org", 403),
             ("https://evil.example.org", 403),
         ):
-            headers = {"Origin": origin, "Cookie": "oncelog_token=t0ken"}
+            headers = {"Origin": origin, "Cookie": f"oncelog_token_{other.port}=t0ken"}
             assert ask(other, "POST", "/abort", form, Host="inspector.example.org", **headers)[0] == status, (
                 origin
             )
@@ -1057,18 +1074,35 @@ def busy(bootstrap: str) -> Generator[Callable[[], int]]:
             each.join(60)
 
 
+def _opens(transactional_id: str, given: InitProducerIdResponse, partition: int) -> AddPartitionsToTxnRequest:
+    topic = AddPartitionsToTxnTopic(name="opened", partitions=[partition])
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transactional_id,
+        v3_and_below_producer_id=given.producer_id,
+        v3_and_below_producer_epoch=given.producer_epoch,
+        v3_and_below_topics=[topic],
+    )
+
+
 def test_ten_thousand_ids_and_a_load_leave_it_quick_and_readable(page: Page, tmp_path: Path) -> None:
     """A broker in a process of its own that others keep busy: every screen answers, a stuck transaction shows, the load goes on."""
     with targets.serve(tmp_path, {}) as bootstrap, served(bootstrap) as site:
         with Cluster(bootstrap) as cluster:
             Admin(cluster).create_topic("loaded", partitions=4)
             Admin(cluster).create_topic("refunds-emitted", partitions=1)
+            Admin(cluster).create_topic("opened", partitions=8)
             door = cluster.coordinator("many-0", TRANSACTION)
             for number in range(10_000):
                 request = InitProducerIdRequest(
-                    transactional_id=f"many-{number}", transaction_timeout_ms=60_000
+                    transactional_id=f"many-{number}", transaction_timeout_ms=600_000
                 )
-                door.send(request, InitProducerIdResponse, 5)
+                given = door.send(request, InitProducerIdResponse, 5)
+                if number % 10 == 0:  # a thousand of them are open, without a record yet
+                    door.send(
+                        _opens(f"many-{number}", given, number // 10 % 8), AddPartitionsToTxnResponse, 3
+                    )
+            for number in range(300):
+                Admin(cluster).commit_offsets(f"group-{number}", {Place("loaded", number % 4): 0})
         with busy(bootstrap) as done:
             page.goto(site.url + "now")
             expect(page.get_by_text("10,00").first).to_be_visible()
@@ -1084,14 +1118,22 @@ def test_ten_thousand_ids_and_a_load_leave_it_quick_and_readable(page: Page, tmp
                 ("txn?match=many-777*", "many-7777"),
                 ("txn/load-1?last=3", "EndTxn commit"),
                 ("partition/loaded/1", "committed"),
-                ("groups", "No group has committed"),
+                ("groups", "group-299"),
                 ("now", "stuck-under-load"),
             ):
                 watch = Watch()
                 page.goto(site.url + path)
                 assert text in page.locator("main").inner_html()
-                slowest = max(slowest, watch.seconds())
+                took = watch.seconds()
+                print(f"{path}: {took:.2f} s")
+                slowest = max(slowest, took)
             assert slowest < 4
+            page.goto(site.url + "now")
+            expect(page.locator(".tile", has_text="open transactions").locator("b")).to_have_text("1,001")
+            assert (
+                page.locator("h2:text-is('Open transactions, oldest first') + .scroll tbody tr").count()
+                == 500
+            )
             assert page.evaluate("document.documentElement.scrollWidth") <= 1280
             page.goto(site.url + "txn")
             page.keyboard.press("/")

@@ -30,6 +30,7 @@ from oncelog.spark.sink_driver import SinkDriver
 from oncelog.spark.sink_options import SinkRefused, read_options
 from oncelog.spark.sink_plan import Job, Marker, Task, read_marker
 from oncelog.spark.sink_task import write_rows
+from tests.inspect.test_page import ask, served
 from tests.spark.conftest import Stage
 from tests.spark.feed import Feed, Sent, wait_for
 
@@ -133,6 +134,11 @@ def test_topic_to_topic_one_transaction_per_micro_batch(world: World, door: str)
     assert seen.offsets == ((world.source, 0, 155), (world.source, 1, 155))
     assert [(each.micro_batch, each.outcome) for each in seen.recent] == [(n, "commit") for n in range(4)]
     assert [each.offsets[0][2] for each in seen.recent] == [50, 100, 150, 155]
+    with served(world.bootstrap) as site:  # and what the page draws of it
+        status, drawn = ask(site, "GET", "/spark")
+    assert status == 200
+    assert drawn.count('class="verdict commit"') == 4
+    assert f"{world.source}-0=155, {world.source}-1=155" in drawn
 
 
 def test_a_commit_log_that_was_not_written_is_a_replay_and_no_duplicate(world: World) -> None:

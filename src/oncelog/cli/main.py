@@ -85,8 +85,11 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         "--ui", metavar="HOST:PORT", help="also serve the inspector's page, for example 127.0.0.1:8080"
     )
     parser.add_argument(
-        "--ui-token", metavar="TOKEN", help="needed if --ui is no loopback address; default: made up"
+        "--ui-token",
+        metavar="TOKEN",
+        help="needed if --ui is no loopback address; default: ONCELOG_UI_TOKEN of the environment, else made up",
     )
+    parser.add_argument("--ui-token-file", metavar="FILE", help="holds it: options can be read by others")
     _ui_host(parser)
     parser.set_defaults(run="oncelog.cli.serve:serve")
 
@@ -308,8 +311,11 @@ def _ui(parser: argparse.ArgumentParser) -> None:
     _broker_command(parser, "oncelog.cli.ui:ui")
     parser.add_argument("--listen", metavar="HOST:PORT", default="127.0.0.1:8080", help="default %(default)s")
     parser.add_argument(
-        "--token", metavar="TOKEN", help="needed for addresses that are not loopback; default: made up"
+        "--token",
+        metavar="TOKEN",
+        help="needed for addresses that are not loopback; default: ONCELOG_UI_TOKEN of the environment, else made up",
     )
+    parser.add_argument("--token-file", metavar="FILE", help="holds it: options can be read by others")
     _ui_host(parser)
     parser.add_argument(
         "--record", metavar="FILE", help="what `oncelog tap --record` writes: gives lanes on any Kafka"

@@ -77,6 +77,7 @@ def _ready(host: str, port: int) -> None:
 
 
 def _page(options: argparse.Namespace) -> "BesidePage":
-    from oncelog.cli.ui import BesidePage
+    from oncelog.cli.ui import BesidePage, given_token
 
-    return BesidePage(_address("--ui", options.ui), options.ui_token, options.ui_host, _ready)
+    token = given_token("--ui-token", options.ui_token, options.ui_token_file)
+    return BesidePage(_address("--ui", options.ui), token, options.ui_host, _ready)

@@ -1,6 +1,7 @@
 """The stories of the page's Learn screen: the seeds' scenarios, played on a broker that is thrown away afterwards."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +28,7 @@ from oncelog.record.batch import NewRecord, build_batch
 TID: Final = "refunds-1"
 NO_SETTINGS: Final[Mapping[str, str]] = {}
 AS_KAFKA: Final[Mapping[str, str]] = {"transaction.late.requests.refuse": "false"}
+ANSWERED: Final = re.compile(r" \(broker \S+ answered (\w+)\)")
 OUT: Final = TopicPartition("refunds-emitted", 0)
 
 
@@ -140,6 +142,11 @@ def _story(
     return run
 
 
+def _told(fault: ClientFault) -> str:
+    """Without the address of a broker that is gone by the time somebody reads this."""
+    return ANSWERED.sub(r": \1", str(fault))
+
+
 def _commit(stage: Stage) -> None:
     cluster, ids = stage.client("till-1")
     producer = ids.init()
@@ -166,7 +173,7 @@ def _zombie(stage: Stage) -> None:
         old.end(first, commit=True)
         stage.said.append("till-1 wakes up and commits. That must not happen.")
     except ClientFault as fault:
-        stage.said.append(f"till-1 wakes up and wants to commit: {fault}")
+        stage.said.append(f"till-1 wakes up and wants to commit: {_told(fault)}")
     stage.said.append(f"A reader at read_committed sees {stage.visible()} refunds.")
 
 
@@ -184,7 +191,7 @@ def _crash(stage: Stage) -> None:
         try:
             answers.append(f"its next epoch is {ids.end(producer, commit=True).epoch}")
         except ClientFault as refusal:
-            answers.append(str(refusal))
+            answers.append(_told(refusal))
 
     asking = threading.Thread(target=commit)
     asking.start()
@@ -209,7 +216,7 @@ def _timeout(stage: Stage) -> None:
     try:
         ids.end(producer, commit=True)
     except ClientFault as fault:
-        stage.said.append(f"It comes back too late: {fault}")
+        stage.said.append(f"It comes back too late: {_told(fault)}")
     stage.said.append(f"Readers were held until the abort, and see {stage.visible()} refunds.")
 
 

@@ -9,7 +9,7 @@ from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker
 from oncelog.inspect import ask, views
 from oncelog.inspect.ask import SideDoor
-from oncelog.inspect.lag import COUNTED_OFFSETS, lag_records
+from oncelog.inspect.lag import COUNTED_OFFSETS, Lags
 from oncelog.model import TopicPartition
 
 HANGING: Final = "hanging"
@@ -54,9 +54,17 @@ def holders(cluster: Cluster, door: SideDoor, *, now_ms: int) -> dict[TopicParti
 
 
 def described(
-    admin: Admin, group: str, held: Mapping[TopicPartition, str], counted_offsets: int = COUNTED_OFFSETS
+    admin: Admin,
+    group: str,
+    held: Mapping[TopicPartition, str],
+    counted_offsets: int = COUNTED_OFFSETS,
+    lags: Lags | None = None,
 ) -> GroupView:
-    """One group. Records are counted by reading the headers of batches, if they are no more than `counted_offsets`."""
+    """One group. Records are counted by reading the headers of batches, if they are no more than `counted_offsets`.
+
+    `lags`: of who asks for several groups.
+    """
+    lags = Lags(admin.cluster, counted_offsets) if lags is None else lags
     view = admin.describe_group(group)
     committed = admin.group_offsets(group)
     owners = {each: member for member in view.members for each in member.assignment}
@@ -74,9 +82,7 @@ def described(
                 committed_offset=at,
                 log_end_offset=end,
                 lag_offsets=None if at is None or end is None else max(end - at, 0),
-                lag_records=None
-                if at is None or end is None
-                else lag_records(admin.cluster, each, at, counted_offsets),
+                lag_records=None if at is None or end is None else lags.of(each, at),
                 blocked_by=held.get(each),
                 member_id=None if owner is None else owner.member_id,
                 host=None if owner is None else owner.host,
@@ -97,11 +103,11 @@ def everyone(
     cluster: Cluster, held: Mapping[TopicPartition, str], counted_offsets: int = COUNTED_OFFSETS
 ) -> list[GroupView]:
     """All groups, without those that went while they were asked for."""
-    admin = Admin(cluster)
+    admin, lags = Admin(cluster), Lags(cluster, counted_offsets)
     found: list[GroupView] = []
     for listing in admin.list_groups():
         try:
-            found.append(described(admin, listing.group, held, counted_offsets))
+            found.append(described(admin, listing.group, held, counted_offsets, lags))
         except RefusedByBroker:
             continue
     return found

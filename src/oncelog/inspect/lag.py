@@ -26,3 +26,34 @@ def lag_records(
     return strip.visible_records(
         strip.stretches(cluster, partition, ends, start=start, stop=stop), below=stop
     )
+
+
+class Lags:
+    """The lags of many groups at one moment: however many read a partition, no offset of it is read twice."""
+
+    def __init__(self, cluster: Cluster, limit: int) -> None:
+        self._cluster = cluster
+        self._limit = limit
+        self._ends: dict[TopicPartition, ask.Ends] = {}
+        self._read: dict[TopicPartition, tuple[int, list[strip.Stretch]]] = {}  # from which offset on
+
+    def of(self, partition: TopicPartition, committed: int) -> int | None:
+        """As lag_records."""
+        if partition not in self._ends:
+            self._ends[partition] = ask.ends_of(self._cluster, [partition])[partition]
+        ends = self._ends[partition]
+        start, stop = max(committed, ends.log_start), ends.last_stable_offset
+        if stop <= start:
+            return 0
+        if stop - start > self._limit:
+            return None
+        begin, found = self._read.get(partition, (stop, []))
+        if start < begin:
+            more = strip.stretches(self._cluster, partition, ends, start=start, stop=begin)
+            read = (
+                more[-1].last_offset if more else start - 1
+            )  # the last batch may reach beyond what was asked for
+            begin, found = start, more + [each for each in found if each.first_offset > read]
+            self._read[partition] = begin, found
+        behind = [strip.cut(each, start) for each in found if each.last_offset >= start]
+        return strip.visible_records(behind, below=stop)

@@ -1,7 +1,7 @@
 """A partition as a strip: which offsets are committed, open, aborted or markers. Reads headers of batches, never records."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from oncelog.client.cluster import Cluster
@@ -107,6 +107,12 @@ def _stretch(batch: memoryview, header: BatchHeader, start: int, fate: str) -> S
         marker=None if marker is None else ("COMMIT" if marker.commit else "ABORT"),
         max_timestamp=header.max_timestamp,
     )
+
+
+def cut(found: Stretch, start: int) -> Stretch:
+    """What of a batch is not below an offset."""
+    below = max(start - found.first_offset, 0)
+    return replace(found, first_offset=found.first_offset + below, count=max(found.count - below, 0))
 
 
 def visible_records(found: list[Stretch], *, below: int) -> int:

@@ -189,6 +189,8 @@ def placed(event: Event, seen: Sequence[Event]) -> Event:
         when = latest - 1  # before the state that says they are written
     elif event.name.startswith("Complete"):
         when = latest
+    elif event.name.startswith("Prepare"):
+        when = min(max(event.at_us, by.at_us), latest - 2)  # before the markers that it decides
     else:
         when = min(max(event.at_us, by.at_us), end)
     return replace(event, at_us=max(when, by.at_us))

@@ -3,11 +3,12 @@
 import asyncio
 import hmac
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import parse_qsl, quote
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -32,14 +33,20 @@ from oncelog.inspect.commands import about, command
 from oncelog.inspect.inspector import Inspector, TransactionPage
 from oncelog.inspect.page import screens
 from oncelog.inspect.page.markup import Safe, el, join, link
+from oncelog.inspect.page.shared import Shared
 from oncelog.inspect.timeline import Timeline
 from oncelog.model import TopicPartition
 
 STATIC: Final = Path(__file__).parent / "static"
 MEASURED: Final = Path(__file__).parent / "measured"  # what was measured for this release
-COOKIE: Final = "oncelog_token"
 TICK_S: Final = 1.0
+SHARED_S: Final = (
+    0.8  # an answer to one tab is the other tabs' too; below TICK_S, or a tab would see it twice
+)
+WAITING_AT_MOST: Final = 3  # for a story or a measurement: one runs at a time
+FOR_PROGRAMS: Final = ("/api/", "/metrics", "/events", "/healthz", "/readyz", "/static/")
 FORM_LIMIT_BYTES: Final = 16_384
+ResultT = TypeVar("ResultT")
 API: Final = (
     "now",
     "txn",
@@ -68,9 +75,10 @@ HEADERS: Final = {
 class BadForm(Exception):
     """A form that this page did not send."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, title: str = "Not understood") -> None:
         super().__init__(message)
         self.status = status
+        self.title = title
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,13 @@ class Access:
     on_every_address: (
         bool  # it listens on all of the machine's: then that which a request came to is a name too
     )
+    port: int
+    over_tls: frozenset[str] = frozenset()  # hosts that are reached through a proxy with TLS
+
+    @property
+    def cookie(self) -> str:
+        """Cookies know no ports: pages of two brokers on one host would take each other's."""
+        return f"oncelog_token_{self.port}"
 
     def knows(self, given: str | None) -> bool:
         return given is not None and hmac.compare_digest(given.encode(), self.token.encode())
@@ -115,12 +130,23 @@ class _Guard(BaseHTTPMiddleware):
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         refused = self._refusal(request)
-        response = refused if refused is not None else await call_next(request)
+        is_given = refused is None and self._access.knows(request.query_params.get("token"))
+        if refused is not None:
+            response = refused
+        elif is_given and request.method == "GET" and not request.url.path.startswith(FOR_PROGRAMS):
+            response = RedirectResponse(_without_token(request), 303)  # it must not stay in the address
+        else:
+            response = await call_next(request)
         for name, value in HEADERS.items():
             response.headers[name] = value
-        given = request.query_params.get("token")
-        if refused is None and self._access.knows(given):
-            response.set_cookie(COOKIE, self._access.token, httponly=True, samesite="strict")
+        if is_given:
+            response.set_cookie(
+                self._access.cookie,
+                self._access.token,
+                httponly=True,
+                samesite="strict",
+                secure=request.headers.get("host", "").lower() in self._access.over_tls,
+            )
         return response
 
     def _refusal(self, request: Request) -> Response | None:
@@ -133,7 +159,7 @@ class _Guard(BaseHTTPMiddleware):
         if (
             self._access.reading_needs_token
             and request.url.path != "/healthz"
-            and not any(self._access.knows(each) for each in tokens(request))
+            and not any(self._access.knows(each) for each in tokens(request, self._access.cookie))
         ):
             return PlainTextResponse(
                 "wanted the token that was printed at the start: open /?token=TOKEN once, or send it as Authorization: Bearer\n",
@@ -158,10 +184,17 @@ class _Guard(BaseHTTPMiddleware):
         return origin in self._access.origins or (came_to is not None and origin == f"http://{came_to}")
 
 
-def tokens(request: Request) -> list[str]:
+def _without_token(request: Request) -> str:
+    """The address that was asked for, on this host."""
+    path = "/" + request.scope["raw_path"].decode("latin-1").lstrip("/\\")  # // would be another host
+    rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
+    return f"{path}?{urlencode(rest)}" if rest else path
+
+
+def tokens(request: Request, cookie: str) -> list[str]:
     """All that a request gives as a token: in its address once, in the cookie from then on, or as programs do."""
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-    given = [request.query_params.get("token"), request.cookies.get(COOKIE)]
+    given = [request.query_params.get("token"), request.cookies.get(cookie)]
     return [each for each in (*given, bearer if scheme.lower() == "bearer" else None) if each]
 
 
@@ -177,14 +210,19 @@ class Page:
         results: Path | None = None,
         stories: Sequence[Story] = (),
         measure: Callable[[], Sequence[Mapping[str, str]]] | None = None,
+        is_ready: Callable[[], object] | None = None,
     ) -> None:
+        """`is_ready` asks the cluster a short question of its own and raises ClientFault; else one of the inspector's is asked."""
         self._inspector = inspector
         self._access = access
         self._bootstrap = bootstrap
         self._results = results
         self._stories = {each.key: each for each in stories}
         self._measure = measure
-        self._measuring = asyncio.Lock()
+        self._is_ready = is_ready or inspector.topics
+        self._playing = asyncio.Lock()
+        self._waiting = 0
+        self._shared = Shared(SHARED_S)
 
     def app(self) -> Starlette:
         return Starlette(
@@ -218,44 +256,57 @@ class Page:
         self, make: Callable[[Request], Awaitable["Screen | Response"]]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            status = 200
-            try:
-                made = await make(request)
-            except ChangedSince as fault:
-                body = join(
-                    el("p", str(fault), class_="warning"),
-                    el("p", "Nothing was done. ", link("Look again", "now")),
+            is_fragment = request.headers.get("x-fragment") == "1"
+            if request.method == "GET":
+                # The tabs that look at one screen all ask at the same tick. Who opens one anew is told what is so now.
+                asked = f"{request.url.path}?{request.url.query}"
+                made, status = await self._shared.ask(
+                    asked, lambda: self._made(make, request), anew=not is_fragment
                 )
-                made, status = Screen("now", "Not what was shown", "oncelog txn stuck", body, live=False), 409
-            except NothingToAbort as fault:
-                body = join(el("p", str(fault), class_="warning"), el("p", link("Look again", "now")))
-                made, status = (
-                    Screen("now", "Nothing to abort", "oncelog txn stuck", body, live=False),
-                    409,
-                )
-            except BadForm as fault:
-                made, status = (
-                    Screen("now", "Not understood", "oncelog --help", el("p", str(fault), class_="warning")),
-                    fault.status,
-                )
-            except (ClientFault, OncelogError) as fault:
-                body = el("p", str(fault), class_="warning")
-                made, status = Screen("now", "The cluster does not answer", "oncelog doctor", body), 502
-            except ValueError as fault:  # of the record of a tap, or of a log
-                body = el("p", str(fault), class_="warning")
-                made, status = Screen("now", "What was read makes no sense", "oncelog doctor", body), 502
+            else:
+                made, status = await self._made(make, request)
             if isinstance(made, Response):
                 return made
-            if made.missing:
-                status = 404
-            if request.headers.get("x-fragment") == "1":
-                return HTMLResponse(join(el("h1", made.title), made.body), status)
+            if is_fragment:
+                return HTMLResponse(screens.inner(made.title, made.body, made.beside), status)
             document = screens.page(
-                made.screen, made.title, made.command, made.body, bootstrap=self._bootstrap, live=made.live
+                made.screen,
+                made.title,
+                made.command,
+                made.body,
+                bootstrap=self._bootstrap,
+                live=made.live,
+                beside=made.beside,
             )
             return HTMLResponse(document, status)
 
         return answer
+
+    async def _made(
+        self, make: Callable[[Request], Awaitable["Screen | Response"]], request: Request
+    ) -> tuple["Screen | Response", int]:
+        """A screen and its status; one that says what went wrong, if something did."""
+        try:
+            made = await make(request)
+        except ChangedSince as fault:
+            body = join(
+                el("p", str(fault), class_="warning"),
+                el("p", "Nothing was done. ", link("Look again", "now")),
+            )
+            return Screen("now", "Not what was shown", "oncelog txn stuck", body, live=False), 409
+        except NothingToAbort as fault:
+            body = join(el("p", str(fault), class_="warning"), el("p", link("Look again", "now")))
+            return Screen("now", "Nothing to abort", "oncelog txn stuck", body, live=False), 409
+        except BadForm as fault:
+            body = el("p", str(fault), class_="warning")
+            return Screen("now", fault.title, "oncelog --help", body, live=False), fault.status
+        except (ClientFault, OncelogError) as fault:
+            body = el("p", str(fault), class_="warning")
+            return Screen("now", "The cluster does not answer", "oncelog doctor", body), 502
+        except ValueError as fault:  # of the record of a tap, or of a log
+            body = el("p", str(fault), class_="warning")
+            return Screen("now", "What was read makes no sense", "oncelog doctor", body), 502
+        return made, 404 if isinstance(made, Screen) and made.missing else 200
 
     async def _home(self, _: Request) -> Response:
         return RedirectResponse("/now")
@@ -282,7 +333,7 @@ class Page:
         if value is None:
             body = el("p", "Its coordinator does not know it.", class_="empty")
             return Screen("txn", tid, same, body, missing=True)
-        return Screen("txn", tid, same, screens.transaction(value))
+        return Screen("txn", tid, same, screens.transaction(value), beside=screens.transaction_head(value))
 
     async def _history(self, request: Request) -> "Screen":
         tid = _id(request)
@@ -291,7 +342,7 @@ class Page:
         if value is None:
             body = el("p", "Its coordinator does not know it.", class_="empty")
             return Screen("txn", tid, same, body, missing=True)
-        return Screen("txn", tid, same, screens.history(value))
+        return Screen("txn", tid, same, screens.history(value), beside=screens.history_head(value))
 
     async def _topics(self, _: Request) -> "Screen":
         found = await run_in_threadpool(self._inspector.topics)
@@ -322,8 +373,7 @@ class Page:
     async def _cost(self, request: Request) -> "Screen":
         measured: Sequence[Mapping[str, str]] | None = None
         if request.method == "POST" and self._measure is not None:
-            async with self._measuring:  # one at a time: two would measure each other
-                measured = await run_in_threadpool(self._measure)
+            measured = await self._alone(self._measure)
         body = await run_in_threadpool(
             lambda: screens.cost(self._results, measured, can_measure=self._measure is not None)
         )
@@ -338,9 +388,20 @@ class Page:
             story = self._stories.get(chosen)
             if story is None:
                 raise BadForm(400, f"wanted one of {', '.join(self._stories)}, found {chosen!r}")
-            told, said = await run_in_threadpool(story.run)
+            told, said = await self._alone(story.run)
         rows = [(each.key, each.title, each.what) for each in self._stories.values()]
         return Screen("learn", "Learn", "make demo", screens.learn(rows, told, chosen, said), live=False)
+
+    async def _alone(self, run: Callable[[], ResultT]) -> ResultT:
+        """One broker of our own at a time: two would measure each other, and many would take the machine from who needs it."""
+        if self._waiting > WAITING_AT_MOST:
+            raise BadForm(429, "one runs already, and others wait for it: try again in a minute", "Busy")
+        self._waiting += 1
+        try:
+            async with self._playing:
+                return await run_in_threadpool(run)
+        finally:
+            self._waiting -= 1
 
     async def _explain(self, request: Request) -> "Screen":
         error, tid = request.path_params["error"], request.query_params.get("tid", "")
@@ -355,7 +416,7 @@ class Page:
         tid = asked.get("tid") or None
         where, start = _place(asked)
         if request.method == "POST":
-            given = asked.get("token") or request.cookies.get(COOKIE)
+            given = asked.get("token") or request.cookies.get(self._access.cookie)
             if not self._access.knows(given):
                 body = el("p", "Wanted the token that was printed at the start.", class_="warning")
                 return HTMLResponse(
@@ -368,19 +429,25 @@ class Page:
         plan = await run_in_threadpool(self._inspector.plan_abort, tid, where, start, expected)
         if request.method == "POST":
             await run_in_threadpool(self._inspector.abort, plan)
+            self._shared.forget()
             return RedirectResponse("/now" if tid is None else f"/txn/?id={quote(tid, safe='')}", 303)
         hidden = {name: asked[name] for name in ("tid", "partition", "start") if asked.get(name)}
         hidden |= {name: str(value) for name, value in asdict(plan.shown).items() if name != "start"}
         hidden["began"] = str(plan.shown.start)
-        has_token = self._access.knows(request.cookies.get(COOKIE))
+        has_token = self._access.knows(request.cookies.get(self._access.cookie))
         same = (
             about("abort", tid)
             if tid
             else command("txn", "abort", "--partition", where, "--start-offset", start)
         )
-        return Screen(
-            "now", "Abort?", same, screens.abort_form(plan, hidden, has_token=has_token), live=False
-        )
+        seen = await run_in_threadpool(self._inspector.now)
+        held = [
+            each
+            for each in seen.pins
+            if (each.transactional_id == tid if tid else where == TopicPartition(each.topic, each.partition))
+        ]
+        body = screens.abort_form(plan, hidden, held, seen.at_ms, has_token=has_token)
+        return Screen("now", "Abort?", same, body, live=False)
 
     # ---- the same values for programs
 
@@ -432,7 +499,7 @@ class Page:
             while not await request.is_disconnected():
                 number += 1
                 yield f"id: {number}\nevent: tick\ndata: {json.dumps({'number': number})}\n\n"
-                await asyncio.sleep(TICK_S)
+                await asyncio.sleep(TICK_S - time.monotonic() % TICK_S)  # for all tabs at the same moment
 
         return StreamingResponse(ticks(), media_type="text/event-stream")
 
@@ -448,8 +515,8 @@ class Page:
 
     async def _ready(self, _: Request) -> Response:
         try:
-            await run_in_threadpool(self._inspector.topics)
-        except ClientFault as fault:
+            await run_in_threadpool(self._is_ready)
+        except (ClientFault, OncelogError) as fault:
             return PlainTextResponse(f"{fault}\n", 503)
         return PlainTextResponse("ok\n")
 
@@ -464,6 +531,7 @@ class Screen:
     body: Safe
     live: bool = True
     missing: bool = False
+    beside: Safe | None = None  # the heading
 
 
 def _dict(value: Any) -> dict[str, Any] | None:

@@ -55,13 +55,22 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Child]], *, empty: str) -
     if not cells:
         return el("p", empty, class_="empty")
     numbers = [
-        "number" if all(isinstance(row[at], int) for row in cells) else None for at in range(len(head))
+        "number"
+        if all(isinstance(row[at], int) or row[at] == "-" for row in cells)
+        and any(isinstance(row[at], int) for row in cells)
+        else None
+        for at in range(len(head))
     ]
     body = [
         el(
             "tr",
             *(
-                el("td", each, class_=kind, data_name=name or None)
+                el(
+                    "td",
+                    f"{each:,}" if isinstance(each, int) else each,
+                    class_=kind,
+                    data_name=name or None,
+                )
                 for each, kind, name in zip(row, numbers, head, strict=True)
             ),
         )

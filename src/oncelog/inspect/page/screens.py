@@ -1,5 +1,6 @@
 """The screens, each a function from a plain value to markup. Every screen names the command that gives the same answer."""
 
+import hashlib
 import json
 import math
 import re
@@ -12,6 +13,7 @@ from typing import Any, Final, cast
 from oncelog.inspect.abort import Plan
 from oncelog.inspect.annotate import Piece, hex_lines, text_of
 from oncelog.inspect.ask import Cause
+from oncelog.inspect.drawing import length, when
 from oncelog.inspect.events import NO_ANSWER, UNDER_WAY, Event
 from oncelog.inspect.explain import Explanation
 from oncelog.inspect.groups import HANGING, GroupOffset, GroupView
@@ -27,7 +29,7 @@ from oncelog.inspect.page.markup import Child, Safe, action, el, join, link, tab
 from oncelog.inspect.replay import Replayed, StateRecord
 from oncelog.inspect.spark_queries import MicroBatch, SparkQuery
 from oncelog.inspect.strip import Stretch
-from oncelog.inspect.timeline import Timeline
+from oncelog.inspect.timeline import CLIENT, COORDINATOR, Timeline, touched_text
 from oncelog.inspect.trace import cause
 from oncelog.inspect.views import LastRequest, Pin, TransactionRow
 from oncelog.inspect.wire import pieces_of_answer, pieces_of_request
@@ -44,13 +46,25 @@ SCREENS: Final = (
 )
 NEEDS_ONCELOG: Final = "n/a (needs oncelog broker)"
 SHOWN_ROWS: Final = 500
+LONGEST_WHOLE: Final = 40  # characters
+SHOWN_UNTOLD: Final = 12
+NOT_HELD: Final = "No partition is held: every reader sees everything."
+NOT_HELD_AS_FAR_AS_ASKED: Final = "No partition is held, of those that could be asked about."
 SHOWN_STATES: Final = 12  # under the lanes
 SHOWN_HISTORY: Final = 60
 SHOWN_BATCHES: Final = 400
 BARS: Final = 90
-FEWEST_BARS: Final = 30  # of a few, none is wider than with so many
+WIDEST_BAR: Final = 92
+BARS_HEIGHT: Final = 70
+LOWEST_BAR: Final = 4
+OUTCOMES: Final = (
+    ("committed", "commit", "committed"),
+    ("aborted", "abort", "aborted"),
+    ("open", "open", "open"),
+)
 OVER: Final = ("waits", "committed", "marker", "aborted", "open")  # what is drawn over what
-STRIP_WIDTH: Final = 1080
+STRIP_WIDTH: Final = 1120
+BAND_NAMES: Final = 152  # of a strip, at its left
 LINE_WIDTH: Final = 120
 LINE_HEIGHT: Final = 26
 RATIO: Final = re.compile(r"(\d+(?:\.\d+)?)x")
@@ -69,11 +83,26 @@ LEGEND: Final = (
     ("commit", "commit marker"),
     ("abort", "abort marker"),
     ("pinned", "readers wait"),
+    ("break", "nothing happens: drawn short"),
 )
 
 
-def page(screen: str, title: str, command: str, body: Child, *, bootstrap: str, live: bool = True) -> str:
-    """A whole document. Without script it is the same page, only not live."""
+def inner(title: str, body: Child, beside: Child = None) -> Safe:
+    """What is put in place anew while a screen is live."""
+    return join(el("div", el("h1", title), beside, class_="head"), body)
+
+
+def page(
+    screen: str,
+    title: str,
+    command: str,
+    body: Child,
+    *,
+    bootstrap: str,
+    live: bool = True,
+    beside: Child = None,
+) -> str:
+    """A whole document. Without script it is the same page, only not live. `beside`: what stands beside its heading."""
     tabs = [
         el(
             "a",
@@ -99,10 +128,12 @@ def page(screen: str, title: str, command: str, body: Child, *, bootstrap: str, 
         el("a", "oncelog", href="/now", class_="brand"),
         el("nav", *tabs, aria_label="screens"),
         el("button", "pause", id="pause", type="button", hidden=True, aria_pressed="false"),
+        el("span", id="since", role="status"),
         el("span", bootstrap, class_="where"),
     )
     foot = el("footer", "the same on the command line: ", el("code", command))
-    main = el("main", el("h1", title), body, id="main", data_live="yes" if live else None, tabindex="-1")
+    shown = inner(title, body, beside)
+    main = el("main", shown, id="main", data_live="yes" if live else None, tabindex="-1")
     return "<!doctype html>" + el("html", head, el("body", bar, main, foot), lang="en")
 
 
@@ -110,10 +141,29 @@ def page(screen: str, title: str, command: str, body: Child, *, bootstrap: str, 
 
 
 def now(value: Now) -> Safe:
+    untold: Sequence[Any] = getattr(value, "untold", ())  # partitions that nobody could be asked about
+    longest = max((each.pinned_ms or 0 for each in value.pins), default=0)
+    hidden, waiting = (
+        sum(each.hidden for each in value.pins),
+        {group for each in value.pins for group in each.groups},
+    )
     tiles = [
-        _tile("held partitions", f"{len(value.pins):,}", bad=bool(value.pins)),
-        _tile("open transactions", f"{len(value.opened):,}"),
-        _tile("transactional ids", f"{value.known_ids:,}"),
+        _tile(
+            "held partitions",
+            f"{len(value.pins):,}",
+            bad=bool(value.pins),
+            note=f"for up to {age(longest)}, {_count(hidden, 'record')} hidden, {_count(len(waiting), 'group')} waiting"
+            if value.pins
+            else "as far as could be asked"
+            if untold
+            else "every reader sees everything",
+        ),
+        _tile(
+            "open transactions",
+            f"{len(value.opened):,}",
+            note=f"the oldest for {age(value.opened[0].age_ms)}" if value.opened else "nobody is writing",
+        ),
+        _tile("transactional ids", f"{value.known_ids:,}", note=f"on {_count(value.brokers, 'broker')}"),
     ]
     rates = [
         _tile(f"{name} a second", amount(rate, is_bytes="bytes" in name), line=value.past[name])
@@ -125,7 +175,8 @@ def now(value: Now) -> Safe:
         el("section", *tiles, class_="tiles"),
         el("section", *rates, class_="tiles rates") if rates else None,
         el("h2", "Who holds readers back"),
-        pins(value.pins),
+        pins(value.pins, empty=NOT_HELD_AS_FAR_AS_ASKED if untold else NOT_HELD),
+        _untold(untold),
         el("h2", "Open transactions, oldest first"),
         transactions(value.opened[:SHOWN_ROWS], empty="No transaction is open."),
         el("p", link(f"all {len(value.opened):,}", "txn"), class_="empty")
@@ -134,12 +185,19 @@ def now(value: Now) -> Safe:
     )
 
 
-def _tile(name: str, value: str, *, bad: bool = False, line: Sequence[float] = ()) -> Safe:
+def _count(number: int, of: str) -> str:
+    return f"{number:,} {of}{'' if number == 1 else 's'}"
+
+
+def _tile(
+    name: str, value: str, *, bad: bool = False, line: Sequence[float] = (), note: str | None = None
+) -> Safe:
     return el(
         "div",
         el("b", value),
         el("span", name),
-        spark_line(line) if len(line) > 1 else None,
+        None if note is None else el("small", note),
+        spark_line(line) if len(line) > 1 and any(line) else None,
         class_="tile bad" if bad else "tile",
     )
 
@@ -182,32 +240,58 @@ def facts(rows: Sequence[tuple[str, Child]]) -> Safe:
     return el("dl", *(el("div", el("dt", name), el("dd", fact)) for name, fact in rows))
 
 
-def pins(found: Sequence[Pin]) -> Safe:
+def _untold(found: Sequence[Any]) -> Safe | None:
+    """Partitions that may be held or not."""
+    if not found:
+        return None
+    named = [f"{each.topic}-{each.partition}: {each.why}" for each in found[:SHOWN_UNTOLD]]
+    more = f" and {len(found) - SHOWN_UNTOLD:,} more" if len(found) > SHOWN_UNTOLD else ""
+    said = f"Not told of {_count(len(found), 'partition')}: {', '.join(named)}{more}"
+    return el("p", said, class_="warning")
+
+
+def pins(found: Sequence[Pin], *, empty: str) -> Safe:
     rows = [
         (
-            link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
+            _partition_link(each.topic, each.partition),
             each.last_stable_offset,
             each.high_watermark,
             each.hidden,
             _whole(age(each.pinned_ms)),
-            link(each.transactional_id, "txn", each.transactional_id)
-            if each.transactional_id is not None
-            else "nobody",
+            _id_link(each.transactional_id) if each.transactional_id is not None else "nobody",
             _client(each),
-            el("span", each.kind, class_=f"kind {each.kind}"),
-            _whole(age(each.time_left_ms)),
-            ", ".join(each.groups) or "-",
+            el(
+                "span",
+                el("span", each.kind, class_=f"kind {each.kind}"),
+                " ",
+                None if each.time_left_ms is None else _whole(_left(each.time_left_ms)),
+            ),
+            el("span", *([_whole(group), " "] for group in each.groups)) if each.groups else "-",
             _abort_link(each),
         )
         for each in found
     ]
-    head = "partition|LSO|high watermark|hidden|pinned|owner|client|kind|timeout in|blocks|".split("|")
-    return table(head, rows, empty="No partition is held: every reader sees everything.")
+    head = "partition|LSO|high watermark|hidden|pinned|owner|client|kind|blocks|".split("|")
+    return table(head, rows, empty=empty)
 
 
-def _whole(said: str) -> Safe:
-    """Never broken over two lines."""
-    return el("span", said, class_="whole")
+def _left(ms: int) -> str:
+    """Until its timeout ends it."""
+    return f"{age(ms)} left" if ms >= 0 else f"overdue by {age(-ms)}"
+
+
+def _partition_link(topic: str, partition: int) -> Safe:
+    return _whole(link(f"{topic}-{partition}", "partition", topic, partition), f"{topic}-{partition}")
+
+
+def _id_link(transactional_id: str) -> Safe:
+    return _whole(link(transactional_id, "txn", transactional_id), transactional_id)
+
+
+def _whole(shown: Child, said: str | None = None) -> Safe:
+    """Not broken over two lines, unless it is too long for that. `said`: its text, where it is no text."""
+    long = len(str(shown) if said is None else said)
+    return el("span", shown, class_="whole" if long <= LONGEST_WHOLE else None)
 
 
 def _client(pin: Pin) -> Child:
@@ -215,7 +299,9 @@ def _client(pin: Pin) -> Child:
         return NEEDS_ONCELOG
     if pin.client_id is None:
         return "-"
-    return el("span", f"{pin.client_id} at ", _whole(pin.address or "?"), title=pin.software)
+    return el(
+        "span", f"{pin.client_id} ", el("small", _whole(f"at {pin.address or '?'}")), title=pin.software
+    )
 
 
 def _abort_link(pin: Pin) -> Child:
@@ -233,19 +319,21 @@ def _abort_link(pin: Pin) -> Child:
 def transactions(found: Sequence[TransactionRow], *, empty: str) -> Safe:
     rows = [
         (
-            link(each.transactional_id, "txn", each.transactional_id),
-            el("span", each.state, class_=f"state {each.state}"),
-            each.producer_id,
-            each.producer_epoch,
-            age(each.age_ms),
-            age(each.time_left_ms),
-            each.partitions,
+            _id_link(each.transactional_id),
+            _state(each.state),
+            _whole(f"{each.producer_id} / {each.producer_epoch}"),
+            _whole(age(each.age_ms)),
+            _whole("-" if each.time_left_ms is None else _left(each.time_left_ms)),
+            each.partitions or "-",
         )
         for each in found
     ]
-    return table(
-        "transactional id|state|producer id|epoch|age|timeout in|partitions".split("|"), rows, empty=empty
-    )
+    head = "transactional id|state|producer id / epoch|open for|timeout|partitions".split("|")
+    return table(head, rows, empty=empty)
+
+
+def _state(name: str) -> Safe:
+    return el("span", name, class_=f"state {name}")
 
 
 def transaction_list(found: Sequence[TransactionRow], count: int, match: str) -> Safe:
@@ -260,20 +348,35 @@ def transaction_list(found: Sequence[TransactionRow], count: int, match: str) ->
     return join(form, transactions(found, empty="No transactional id matches."), _more(count))
 
 
+def transaction_head(value: TransactionPage) -> Safe:
+    view = value.view
+    return el(
+        "p",
+        _state(view.state),
+        action("history", "history", view.transactional_id),
+        _do("abort\u2026", "abort", tid=view.transactional_id) if view.state == "Ongoing" else None,
+        class_="ways",
+    )
+
+
+def _do(label: str, *path: object, **query: object) -> Safe:
+    """The way to what cannot be taken back."""
+    return el("span", action(label, *path, **query), class_="do")
+
+
 def transaction(value: TransactionPage) -> Safe:
     view = value.view
-    told: list[tuple[str, Child]] = [
-        ("state", el("span", view.state, class_=f"state {view.state}")),
-        ("producer id / epoch", f"{view.producer_id} / {view.producer_epoch}"),
-        ("under way for", age(view.age_ms)),
-        ("times out in", age(view.time_left_ms)),
+    told: list[tuple[str, Child]] = [("producer id / epoch", f"{view.producer_id} / {view.producer_epoch}")]
+    if view.age_ms is not None:
+        told += [("under way for", age(view.age_ms)), ("times out in", age(view.time_left_ms))]
+    told += [
         ("coordinator", view.coordinator),
         ("epoch bumped by", _bump(value)),
         ("last request", _last_request(value.view.last_request, value.view.from_oncelog)),
     ]
     partitions = [
         (
-            link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
+            _partition_link(each.topic, each.partition),
             "-" if each.start_offset is None else each.start_offset,
             "-" if each.records is None else each.records,
             "-" if each.bytes is None else each.bytes,
@@ -285,14 +388,7 @@ def transaction(value: TransactionPage) -> Safe:
     ]
     return join(
         facts(told),
-        el(
-            "p",
-            action("history", "history", view.transactional_id),
-            el("span", action("abort\u2026", "abort", tid=view.transactional_id), class_="do")
-            if view.state == "Ongoing"
-            else None,
-            class_="ways",
-        ),
+        _untold_states(value),
         el("h2", "Lanes"),
         lanes(value.timeline, Logs(value.states, value.state_log)),
         el("p", f"From {value.source}. ", *_how_many(value), class_="empty"),
@@ -307,6 +403,13 @@ def transaction(value: TransactionPage) -> Safe:
         el("p", link("all of them", "history", view.transactional_id), class_="empty")
         if len(value.states) > SHOWN_STATES
         else None,
+    )
+
+
+def _untold_states(value: TransactionPage | HistoryPage) -> Safe | None:
+    why: str | None = getattr(value, "untold", None)
+    return (
+        None if why is None else el("p", f"The log of its states could not be read: {why}", class_="warning")
     )
 
 
@@ -345,12 +448,16 @@ def _last_request(found: LastRequest | None, from_oncelog: bool) -> str:
     return f"{found.name} {age(found.ago_ms)} ago by {found.client_id} at {found.address}{answer}"
 
 
+def history_head(value: HistoryPage) -> Safe:
+    view = value.view
+    return el("p", _state(view.state), action("lanes", "txn", view.transactional_id), class_="ways")
+
+
 def history(value: HistoryPage) -> Safe:
     """All that the log holds of one id: who had it, how its transactions ended and how long they took."""
     view, done = value.view, value.transactions
     lasted = sorted(each.ended_ms - each.began_ms for each in done if each.ended_ms is not None)
     told: list[tuple[str, Child]] = [
-        ("state", el("span", view.state, class_=f"state {view.state}")),
         ("producer id / epoch", f"{view.producer_id} / {view.producer_epoch}"),
         ("committed", f"{sum(each.outcome == 'commit' for each in done):,}"),
         ("aborted", f"{sum(each.outcome == 'abort' for each in done):,}"),
@@ -359,8 +466,8 @@ def history(value: HistoryPage) -> Safe:
     ]
     bumps = [
         (
-            el("time", str(each.at_ms), data_ms=each.at_ms),
-            each.producer_epoch,
+            _clock(each.at_ms),
+            str(each.producer_epoch),
             each.cause,
             "-" if each.client_id is None else each.client_id,
             "-" if each.address is None else each.address,
@@ -369,12 +476,12 @@ def history(value: HistoryPage) -> Safe:
     ]
     return join(
         facts(told),
-        el("p", action("lanes", "txn", view.transactional_id), class_="ways"),
+        _untold_states(value),
         el("h2", "How they ended, oldest at the left, and how long they took"),
         outcomes_svg(done),
         el("h2", "Who had the id, and why its epoch was bumped, newest first"),
         table(
-            "when|to epoch|cause|client|address".split("|"),
+            "when (UTC)|to epoch|cause|client|address".split("|"),
             bumps[:SHOWN_ROWS],
             empty="Nobody bumped it." if view.from_oncelog else NEEDS_ONCELOG,
         ),
@@ -390,15 +497,15 @@ def _past_transactions(done: Sequence[Replayed]) -> Safe:
         (
             each.number,
             el("span", each.outcome, class_=f"verdict {each.outcome}"),
-            el("time", str(each.began_ms), data_ms=each.began_ms),
-            "-" if each.ended_ms is None else age(each.ended_ms - each.began_ms),
-            f"{each.producer_id} / {each.producer_epoch}",
+            _clock(each.began_ms),
+            "-" if each.ended_ms is None else _whole(age(each.ended_ms - each.began_ms)),
+            _whole(f"{each.producer_id} / {each.producer_epoch}"),
             _each_whole(each.partitions),
             each.states[0].offset,
         )
         for each in reversed(done[-SHOWN_HISTORY:])
     ]
-    head = "transaction|outcome|began|took|producer id / epoch|partitions|state record".split("|")
+    head = "transaction|outcome|began (UTC)|took|producer id / epoch|partitions|state record".split("|")
     return table(head, rows, empty="The log holds none.")
 
 
@@ -420,27 +527,39 @@ def outcomes_svg(done: Sequence[Replayed]) -> Safe:
         return el("p", "The log holds no transaction.", class_="empty")
     lasted = [max((each.ended_ms or each.states[-1].at_ms) - each.began_ms, 0) for each in shown]
     most = max(*lasted, 1)
-    wide = STRIP_WIDTH / max(len(shown), FEWEST_BARS)
-    bars = [
-        f'<rect class="bar {each.outcome}" x="{at * wide + 1:.1f}" y="{62 - max(ms / most * 58, 3):.1f}" '
-        f'width="{wide - 2:.1f}" height="{max(ms / most * 58, 3):.1f}">'
-        f"<title>{each.number}: {text(each.outcome)}, {age(ms)}</title></rect>"
-        for at, (each, ms) in enumerate(zip(shown, lasted, strict=True))
-    ]
+    step = min(STRIP_WIDTH / len(shown), WIDEST_BAR)
+    bars: list[str] = []
+    for at, (each, ms) in enumerate(zip(shown, lasted, strict=True)):
+        high, x = max(ms / most * BARS_HEIGHT, LOWEST_BAR), at * step + 1
+        top, wide = 16 + BARS_HEIGHT - high, max(step - 4, 2)
+        bars.append(
+            f'<rect class="bar {each.outcome}" x="{x:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{high:.1f}" rx="2">'
+            f"<title>{each.number}: {text(each.outcome)}, {age(ms)}</title></rect>"
+        )
+        if step == WIDEST_BAR:  # there is room to say it
+            middle = x + wide / 2
+            bars.append(
+                f'<text x="{middle:.1f}" y="{top - 4:.1f}" text-anchor="middle">{age(ms)}</text>'
+                f'<text class="axis" x="{middle:.1f}" y="{BARS_HEIGHT + 29}" text-anchor="middle">{each.number}</text>'
+            )
     return join(
         el(
             "div",
             Safe(
-                f'<svg class="strip bars" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {STRIP_WIDTH} 66" '
-                f'role="img" aria-label="the last {len(shown)} transactions">{"".join(bars)}</svg>'
+                f'<svg class="strip bars" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {STRIP_WIDTH} {BARS_HEIGHT + 34}" '
+                f'role="img" aria-label="the last {len(shown)} transactions">'
+                f'<line class="rule" x1="0" x2="{STRIP_WIDTH}" y1="{BARS_HEIGHT + 16.5}" y2="{BARS_HEIGHT + 16.5}"/>'
+                f"{''.join(bars)}</svg>"
             ),
             class_="scroll",
         ),
         el(
             "p",
-            el("span", "committed", class_="fate committed"),
-            el("span", "aborted", class_="fate aborted"),
-            el("span", "open", class_="fate open"),
+            *(
+                el("span", name, class_=f"fate {key}")
+                for key, outcome, name in OUTCOMES
+                if any(each.outcome == outcome for each in shown)
+            ),
             f"the highest is {age(most)}",
             class_="legend",
         ),
@@ -451,7 +570,7 @@ def states(found: Sequence[StateRecord]) -> Safe:
     rows = [
         (
             each.offset,
-            el("time", str(each.at_ms), data_ms=each.at_ms),
+            _clock(each.at_ms),
             el("span", each.state or "tombstone", class_=f"state {each.state}"),
             f"{each.producer_id} / {each.producer_epoch}",
             _each_whole(each.partitions),
@@ -459,7 +578,9 @@ def states(found: Sequence[StateRecord]) -> Safe:
         for each in reversed(found)
     ]
     return table(
-        "record|when|state|producer id / epoch|partitions".split("|"), rows, empty="The log holds no record."
+        "record|when (UTC)|state|producer id / epoch|partitions".split("|"),
+        rows,
+        empty="The log holds no record.",
     )
 
 
@@ -482,55 +603,88 @@ def lanes(found: Timeline, logs: Logs) -> Safe:
         [each.text for each in found.boxes if each.kind == "pinned" and each.event == number]
         for number in range(len(found.events))
     ]
-    panes = [
-        el(
-            "details",
-            el("summary", _summary(row, event)),
-            _pane(event, records.get(number), waits[number], logs),
-            _touched(event, linked=logs.state_log is not None),
-            _states_of([records[each] for each in caused.get(number, ()) if each in records], logs),
-            _wire("request", event.request, event.request_bytes, pieces_of_request),
-            _wire("answer", event.response, event.response_bytes, _fields_of_answer(event.request)),
-            _why(event.error, event.transactional_id),
-            id=f"event-{number}",
-            class_="event",
+    keys = _keys(found.events, records)
+    panes: list[Safe] = []
+    before: Event | None = None
+    for number, event in enumerate(found.events):
+        panes.append(
+            el(
+                "details",
+                el("summary", _summary(event, found.events[0].at_us, before)),
+                _pane(event, records.get(number), waits[number], logs),
+                _touched(event, linked=logs.state_log is not None),
+                _states_of([records[each] for each in caused.get(number, ()) if each in records], logs),
+                _wire(f"{event.name}, request", event.request, event.request_bytes, pieces_of_request),
+                _wire(
+                    f"{event.name}, answer",
+                    event.response,
+                    event.response_bytes,
+                    _fields_of_answer(event.request),
+                ),
+                _why(event.error, event.transactional_id),
+                id=f"event-{keys[number]}",
+                class_="event",
+            )
         )
-        for number, (row, event) in enumerate(zip(found.text(), found.events, strict=True))
-    ]
+        before = event
     kinds = {each.kind for each in found.boxes}
     refused = any(each.error not in ("NONE", UNDER_WAY) for each in found.boxes)
+    drawn = found.svg(keys)
     legend = [
         el("span", name, class_=f"key key-{key}")
         for key, name in LEGEND
-        if key in kinds or (key == "refused" and refused)
+        if key in kinds or (key == "refused" and refused) or (key == "break" and 'class="break"' in drawn)
     ]
     return join(
-        el("div", Safe(found.svg()), el("p", *legend, class_="legend"), class_="scroll lanes-box"),
+        el("div", Safe(drawn), el("p", *legend, class_="legend"), class_="scroll lanes-box"),
         el("div", *panes, class_="events"),
     )
 
 
-def _summary(row: Sequence[str], event: Event) -> Safe:
-    """One event in columns; its colour is that of its box."""
-    when, lane, what, took, size, error, more = row
+def _keys(events: Sequence[Event], records: Mapping[int, StateRecord]) -> dict[int, str]:
+    """What an event is called, now and whenever it is drawn again: its place changes when another transaction begins."""
+    found: dict[int, str] = {}
+    for number, event in enumerate(events):
+        record = records.get(number)
+        if record is not None:
+            said = f"state {record.offset}"
+        elif event.kind == "marker":
+            said = f"marker {[(each.topic, each.partition, each.base_offset) for each in event.touched]}"
+        else:
+            said = f"{event.kind} {event.name} {event.at_us} {event.request}"
+        key, again = hashlib.blake2s(said.encode(), digest_size=6).hexdigest(), 0
+        while f"{key}{again or ''}" in found.values():
+            again += 1
+        found[number] = f"{key}{again or ''}"
+    return found
+
+
+def _summary(event: Event, begin_us: int, before: Event | None) -> Safe:
+    """One event in columns; its colour is that of its box. Who it is is said where it is another one than before."""
+    lane = {"rpc": CLIENT, "state": COORDINATOR}.get(event.kind, "log")
     key = {"rpc": "rpc", "state": "state"}.get(event.kind, event.name.lower())
-    if error not in ("-", UNDER_WAY):
-        key, more = "refused", [el("span", error, class_="lost"), " ", more]
-    return el(
-        "span",
-        *(
-            [el("span", cell, class_=of), " "]
-            for cell, of in (
-                (when, "number"),
-                (lane, None),
-                (what, f"key key-{key}"),
-                ("" if took == "-" else took, "number"),
-                ("" if size == "-" else f"{size} B", "number"),
-                (more if error == "-" or key == "refused" else [error, " ", more], None),
-            )
-        ),
-        class_="row",
+    more: list[Child] = []
+    if event.error not in ("NONE", UNDER_WAY):
+        key = "refused"
+        more.append(el("span", event.error, class_="lost"))
+    elif event.error == UNDER_WAY:
+        more.append(UNDER_WAY)
+    more += [event.said] if event.said else []
+    more += [] if event.group is None else [f"group {event.group}"]
+    more += [touched_text(each) for each in event.touched]
+    who = (event.producer_id, event.producer_epoch)
+    is_new = before is None or who != (before.producer_id, before.producer_epoch)
+    if is_new and event.producer_id not in (None, -1):  # who asks for an identity has none
+        more.append(f"producer {event.producer_id} / {event.producer_epoch}")
+    cells: tuple[tuple[Child, str | None], ...] = (
+        (f"+{(event.at_us - begin_us) / 1000:,.1f} ms", "number"),
+        (lane, None),
+        (event.name if event.version is None else f"{event.name} v{event.version}", f"key key-{key}"),
+        ("" if event.took_us is None or event.kind != "rpc" else length(event.took_us), "number"),
+        (f"{event.request_bytes:,} B" if event.request_bytes else "", "number"),
+        ([[", " if at else None, each] for at, each in enumerate(more)], "more"),
     )
+    return el("span", *([el("span", cell, class_=of), " "] for cell, of in cells), class_="row")
 
 
 def _records_of(events: Sequence[Event], states: Sequence[StateRecord]) -> dict[int, StateRecord]:
@@ -587,7 +741,16 @@ def _pane(event: Event, record: StateRecord | None, waits: Sequence[str], logs: 
     told: list[tuple[str, Child]] = []
     if event.kind == "state" and record is not None:
         told = _fields_of(record, logs)
-    elif event.kind != "rpc":
+    elif event.kind == "rpc":
+        told = [
+            ("client", "-" if event.client_id is None else event.client_id),
+            ("address", "-" if event.address is None else event.address),
+            ("asked", _time(event.at_us // 1000)),
+            ("answered after", UNDER_WAY if event.took_us is None else length(event.took_us)),
+        ]
+        if event.producer_id is not None:
+            told.append(("producer id / epoch", f"{event.producer_id} / {event.producer_epoch}"))
+    else:
         what = (
             "a state of the coordinator" if event.kind == "state" else "a marker, written by the coordinator"
         )
@@ -621,7 +784,13 @@ def _states_of(found: Sequence[StateRecord], logs: Logs) -> Safe | None:
 
 
 def _time(at_ms: int) -> Safe:
-    return el("time", str(at_ms), data_ms=at_ms)
+    """With its zone; a script adds that of who reads as a title."""
+    return el("time", when(at_ms * 1000), data_ms=at_ms)
+
+
+def _clock(at_ms: int) -> Safe:
+    """Below a heading that says the zone."""
+    return el("time", when(at_ms * 1000).removesuffix(" UTC"), data_ms=at_ms)
 
 
 def _place(where: TopicPartition | None, offset: int | None, *, linked: bool) -> Child:
@@ -670,7 +839,7 @@ def _wire(name: str, data: str, size: int, fields_of: Callable[[bytes], list[Pie
     raw = bytes.fromhex(data)
     cut = f", the first {len(raw)} shown" if len(raw) < size else ""
     pieces = fields_of(raw) or [Piece(0, raw, "", text_of(raw))]
-    return join(el("h3", f"{name}: {size} bytes{cut}"), _pre(list(hex_lines(pieces))))
+    return join(el("h3", f"{name}: {size:,} bytes{cut}"), _pre(list(hex_lines(pieces))))
 
 
 def _fields_of_answer(request: str) -> Callable[[bytes], list[Piece]]:
@@ -760,28 +929,28 @@ def strip_svg(value: PartitionPage) -> Safe:
     begin, end = value.start, max(value.stop, value.start + 1)
     marks: list[str] = []
     for name, offset, y in (
-        ("LSO", value.ends.last_stable_offset, 108),
+        ("LSO", value.ends.last_stable_offset, 100),
         ("HW", value.ends.high_watermark, 12),
     ):
         if not begin <= offset <= end:
             continue
         x = _strip_x(value, offset)
-        anchor = "end" if x > STRIP_WIDTH * 0.7 else "start"
+        near, anchor = (x - 5, "end") if x > STRIP_WIDTH * 0.7 else (x + 5, "start")
         marks.append(
-            f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="14" y2="98"/>'
-            f'<text x="{x:.1f}" y="{y}" text-anchor="{anchor}">{name} {offset}</text>'
+            f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{min(y - 9, 16)}" y2="{max(y, 86)}"/>'
+            f'<text class="label" x="{near:.1f}" y="{y}" text-anchor="{anchor}">{name} {offset}</text>'
         )
     return Safe(
-        f'<svg class="strip" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {STRIP_WIDTH} 114" role="img" '
+        f'<svg class="strip" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {STRIP_WIDTH} 106" role="img" '
         f'aria-label="offsets {begin} to {end}">'
-        f"{_band(value, 'read_uncommitted', _runs(value.stretches), 18)}"
-        f"{_band(value, 'read_committed', _seen_by_committed(value), 60)}{''.join(marks)}</svg>"
+        f"{_band(value, 'read_uncommitted', _runs(value.stretches), 20)}"
+        f"{_band(value, 'read_committed', _seen_by_committed(value), 54)}{''.join(marks)}</svg>"
     )
 
 
 def _strip_x(value: PartitionPage, offset: int) -> float:
     begin, end = value.start, max(value.stop, value.start + 1)
-    return 10 + (max(offset, begin) - begin) * (STRIP_WIDTH - 20) / (end - begin)
+    return BAND_NAMES + (max(offset, begin) - begin) * (STRIP_WIDTH - BAND_NAMES - 10) / (end - begin)
 
 
 def _band(value: PartitionPage, name: str, runs: Sequence[tuple[str, int, int]], y: int) -> str:
@@ -792,12 +961,11 @@ def _band(value: PartitionPage, name: str, runs: Sequence[tuple[str, int, int]],
         wide = max(_strip_x(value, last + 1) - x - 0.5, 2.5 if fate in ("aborted", "open", "waits") else 1.0)
         x = min(x, STRIP_WIDTH - 10 - wide)
         parts.append(
-            f'<rect class="fate {fate}" x="{x:.1f}" y="{y}" width="{wide:.1f}" height="24">'
+            f'<rect class="fate {fate}" x="{x:.1f}" y="{y}" width="{wide:.1f}" height="26">'
             f"<title>{text(fate)} {first}-{last}</title></rect>"
         )
     return (
-        f'<g class="band {name}">{"".join(parts)}'
-        f'<text class="axis" x="10" y="{y + 35}">{name} gets</text></g>'
+        f'<g class="band {name}"><text class="lane" x="4" y="{y + 17}">{name} gets</text>{"".join(parts)}</g>'
     )
 
 
@@ -864,7 +1032,7 @@ def groups(found: Sequence[GroupView]) -> Safe:
         (
             group.group,
             el("span", group.state, class_="state"),
-            link(f"{each.topic}-{each.partition}", "partition", each.topic, each.partition),
+            _partition_link(each.topic, each.partition),
             "-" if each.committed_offset is None else each.committed_offset,
             "-" if each.lag_offsets is None else each.lag_offsets,
             _lag_records(each),
@@ -873,7 +1041,7 @@ def groups(found: Sequence[GroupView]) -> Safe:
         for group in found
         for each in group.offsets
     ]
-    head = "group|state|partition|committed|lag in offsets|lag in visible records|blocked by".split("|")
+    head = "group|state|partition|committed|lag in offsets|lag in visible records|waits for".split("|")
     return table(head, rows, empty="No group has committed an offset.")
 
 
@@ -886,7 +1054,8 @@ def _lag_records(found: GroupOffset) -> Child:
 def _blocked_by(holder: str | None) -> Child:
     if holder is None:
         return "-"
-    return "a hanging transaction" if holder == HANGING else link(holder, "txn", holder)
+    shown = "a hanging transaction" if holder == HANGING else _id_link(holder)
+    return el("span", el("span", "waits", class_="kind long"), " ", shown)
 
 
 def spark(found: Sequence[SparkQuery]) -> Safe:
@@ -902,9 +1071,9 @@ def _query(query: SparkQuery) -> Safe:
             "-" if each.micro_batch is None else each.micro_batch,
             each.number,
             el("span", each.outcome, class_=f"verdict {each.outcome}"),
-            el("time", str(each.began_ms), data_ms=each.began_ms),
-            age(each.write_ms),
-            age(each.end_ms),
+            _clock(each.began_ms),
+            _whole(_short(each.write_ms)),
+            _whole(_short(each.end_ms)),
             _split(each, longest),
             _places(each.offsets) or "-",
         )
@@ -923,11 +1092,25 @@ def _query(query: SparkQuery) -> Safe:
         el("h2", query.transactional_id),
         facts(told),
         table(
-            "micro-batch|transaction|outcome|began|write|end|write and end|offsets".split("|"),
+            "micro-batch|transaction|outcome|began (UTC)|write|end|write and end|offsets".split("|"),
             rows,
             empty="The state log holds none of them any more.",
         ),
+        el(
+            "p",
+            el("span", "write: from the first partition to the decision", class_="fate open"),
+            el("span", "end: from the decision until all markers are written", class_="fate committed"),
+            f"the longest is {age(longest)}; the log knows whole milliseconds",
+            class_="legend",
+        )
+        if rows
+        else None,
     )
+
+
+def _short(ms: int | None) -> str:
+    """The log knows whole milliseconds."""
+    return "< 1 ms" if ms == 0 else age(ms)
 
 
 def _places(offsets: Sequence[tuple[str, int, int]]) -> str:
@@ -941,7 +1124,11 @@ def _took(each: MicroBatch) -> int:
 def _split(each: MicroBatch, longest: int) -> Safe:
     """How its time was split, drawn beside the longest of those shown."""
     scale = LINE_WIDTH / max(longest, 1)
-    write, end = (each.write_ms or 0) * scale, (each.end_ms or 0) * scale
+    write, end = (
+        (each.write_ms or 0) * scale,
+        max((each.end_ms or 0) * scale, 2.0 if each.end_ms is not None else 0.0),
+    )
+    write = min(write, LINE_WIDTH - end)
     return Safe(
         f'<svg class="split" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LINE_WIDTH} 12" aria-hidden="true">'
         f'<rect class="write" x="0" y="1" width="{write:.1f}" height="10"/>'
@@ -1013,15 +1200,57 @@ def _kept(file: Path) -> Safe | None:
 
 
 def _rows_table(rows: Sequence[Mapping[str, str]]) -> Safe:
-    head = list(dict.fromkeys(name for each in rows for name in each))
+    """What CPU time each side took stands with its figure: in the file it is one cell for all of them."""
+    folded = [_with_cpu(each) for each in rows]
+    head = list(dict.fromkeys(name for each, _ in folded for name in each))
     shown = [
-        [_cell(name, str(each.get(name, "")), is_name=at == 0) for at, name in enumerate(head)]
-        for each in rows
+        [_cell(name, each.get(name, ""), cpu.get(name), is_name=at == 0) for at, name in enumerate(head)]
+        for each, cpu in folded
     ]
-    return table(head, shown, empty="Nothing was measured.")
+    has_ratio = any(name.startswith("ratio") for name in head)
+    has_cpu = any(cpu for _, cpu in folded)
+    notes: list[Child] = []
+    if has_ratio:
+        notes.append(
+            el(
+                "span",
+                "ratio: oncelog divided by Kafka (by the tuned one where there is one) in the same round: the median, from..to, "
+                "and a bar from 0.1x over 1x to 10x",
+                class_="fate committed",
+            )
+        )
+        if any("**" in str(value) for each in rows for value in each.values()):
+            notes.append(el("span", "lost", class_="fate aborted"))
+    if has_cpu:
+        notes.append("small: CPU time of the broker + of its clients")
+    return join(
+        el("p", *notes, class_="legend") if notes else None,
+        el("div", table(head, shown, empty="Nothing was measured."), class_="figures"),
+    )
 
 
-def _cell(name: str, said: str, *, is_name: bool) -> Child:
+def _with_cpu(row: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """A row without its columns of CPU times, and these by the sides that they belong to; as it is where they fit to no sides."""
+    kept = {name: str(value) for name, value in row.items()}
+    times = {name: kept[name] for name in kept if name.endswith("CPU")}
+    sides = [
+        name
+        for at, name in enumerate(kept)
+        if at and kept[name] and name not in times and not name.startswith(("ratio", "bar"))
+    ]
+    cpu: dict[str, list[str]] = {}
+    for name, said in times.items():
+        figures, _, unit = said.rpartition(" ")
+        parts = figures.split(" / ")
+        if said and len(parts) != len(sides):
+            return kept, {}
+        for side, part in zip(sides, parts, strict=False):
+            cpu.setdefault(side, []).append(f"{part} {unit}" if name == list(times)[-1] else part)
+    rest = {name: value for name, value in kept.items() if name not in times}
+    return rest, {side: " + ".join(parts) for side, parts in cpu.items()}
+
+
+def _cell(name: str, said: str, cpu: str | None, *, is_name: bool) -> Child:
     """As the file has it; what is lost stands out, and a ratio is drawn too."""
     if is_name:
         return el("span", said, class_="figure")
@@ -1030,19 +1259,25 @@ def _cell(name: str, said: str, *, is_name: bool) -> Child:
     ratio = RATIO.match(said) if name.startswith("ratio") else None
     if ratio is not None:
         is_lost = "**" in said
-        shown = el("span", said.replace("**", ""), class_="lost" if is_lost else "ratio")
-        return el("span", shown, _ratio_svg(float(ratio[1]), is_lost=is_lost))
+        shown, _, verdict = said.replace("**", "").partition(") ")
+        return el(
+            "span",
+            _whole(f"{shown})" if verdict else shown),
+            el("span", _ratio_svg(float(ratio[1]), is_lost=is_lost), verdict or None, class_="verdict-of"),
+            class_="lost" if is_lost else "ratio",
+        )
     if "**" in said:
         return el("span", said.replace("**", ""), class_="lost")
-    return el("span", said, class_="cpu") if "CPU" in name else _whole(said)
+    return el("span", _whole(said), None if cpu is None else el("small", cpu))
 
 
 def _ratio_svg(ratio: float, *, is_lost: bool) -> Safe:
-    """From 1x in the middle, 100 times either way at the ends."""
+    """From 1x in the middle, 10 times either way at the ends."""
     middle = LINE_WIDTH / 2
-    x = middle * (1 + max(-1.0, min(1.0, math.log10(max(ratio, 0.001)) / 2)))
+    x = middle * (1 + max(-1.0, min(1.0, math.log10(max(ratio, 0.001)))))
     return Safe(
         f'<svg class="split" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LINE_WIDTH} 12" aria-hidden="true">'
+        f'<rect class="track" x="0" y="2" width="{LINE_WIDTH}" height="8"/>'
         f'<rect class="{"bad" if is_lost else "end"}" x="{min(x, middle):.1f}" y="2" width="{abs(x - middle):.1f}" height="8"/>'
         f'<line class="mark" x1="{middle}" x2="{middle}" y1="0" y2="12"/></svg>'
     )
@@ -1070,14 +1305,19 @@ def learn(
         else None
     )
     return join(
-        el("p", "Each runs now, on a broker of its own that is thrown away afterwards."), *buttons, result
+        el("p", "Each runs now, on a broker of its own that is thrown away afterwards."),
+        el("div", *buttons, class_="stories"),
+        result,
     )
 
 
 # ---- Abort
 
 
-def abort_form(plan: Plan, hidden: Mapping[str, str], *, has_token: bool) -> Safe:
+def abort_form(
+    plan: Plan, hidden: Mapping[str, str], held: Sequence[Pin], now_ms: int, *, has_token: bool
+) -> Safe:
+    """`held`: the partitions that this transaction holds."""
     rows = [
         (
             f"{each.topic}-{each.partition}",
@@ -1097,8 +1337,18 @@ def abort_form(plan: Plan, hidden: Mapping[str, str], *, has_token: bool) -> Saf
         if has_token
         else el("label", "token ", el("input", name="token", type="password", required=True))
     )
+    groups = sorted({group for each in held for group in each.groups})
+    since = plan.start_ms if plan.start_ms >= 0 else next((each.since_ms for each in held), None)
+    told: list[tuple[str, Child]] = [
+        ("open for", age(None if since is None else now_ms - since)),
+        ("client", next((_client(each) for each in held), "-")),
+        ("holds back", ", ".join(f"{each.topic}-{each.partition}" for each in held) or "nobody"),
+        ("hides", _count(sum(each.hidden for each in held), "record")),
+        ("groups that wait", ", ".join(groups) or "none"),
+    ]
     return join(
         el("p", f"This aborts {what}, producer {plan.producer_id} / {plan.producer_epoch}."),
+        facts(told),
         el(
             "p",
             "Its records become invisible for ever; its owner is refused from then on."
@@ -1106,7 +1356,11 @@ def abort_form(plan: Plan, hidden: Mapping[str, str], *, has_token: bool) -> Saf
             else "Its records become invisible for ever.",
             class_="warning",
         ),
-        table("partition|from|to at most|offsets".split("|"), rows, empty="Nothing is written in it yet."),
+        table(
+            "partition|first offset|up to offset|offsets at most".split("|"),
+            rows,
+            empty="Nothing is written in it yet.",
+        ),
         el(
             "form",
             *(el("input", type="hidden", name=name, value=value) for name, value in hidden.items()),

@@ -44,7 +44,7 @@ def open_door(host: str, port: int, token: str | None, names: Sequence[str] = ()
     if not is_open and token is None:
         raise BadConfig(
             f"the page on {names[0] if is_loopback(host) else host}: wanted a loopback address, or a token for others "
-            "(--token, beside a broker --ui-token), found neither"
+            "(ONCELOG_UI_TOKEN, --token-file or --token; beside a broker --ui-token-file or --ui-token), found neither"
         )
     called = [_named(each) for each in names]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -54,10 +54,12 @@ def open_door(host: str, port: int, token: str | None, names: Sequence[str] = ()
         raise OncelogError(f"the page cannot listen on {host}:{port}: {fault.strerror or fault}") from None
     bound = int(listener.getsockname()[1])
     own = {host, "localhost", "127.0.0.1"} if is_loopback(host) else {host, socket.gethostname(), "localhost"}
+    over_tls: set[str] = set()
     hosts = {with_port for each in own for with_port in _with_port(bracketed(each), bound)}
     origins = {f"http://{each}" for each in hosts}
     for scheme, name in called:
         hosts |= {name, *_with_port(name, bound)}  # a proxy stands on the port that browsers leave out
+        over_tls |= {name} if scheme == "https" else set()
         origins |= (
             {f"{scheme}://{name}"}
             if scheme
@@ -69,6 +71,8 @@ def open_door(host: str, port: int, token: str | None, names: Sequence[str] = ()
         origins=frozenset(each.lower() for each in origins),
         reading_needs_token=not is_open,
         on_every_address=host in WILDCARDS,
+        port=bound,
+        over_tls=frozenset(each.lower() for each in over_tls),
     )
     return Door(listener, host, bound, access)
 
@@ -114,7 +118,8 @@ class PageServer:
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(5)
+        if self._thread.ident is not None:  # it was started
+            self._thread.join(5)
         self._door.listener.close()
 
     def run_here(self) -> None:

@@ -2,22 +2,36 @@
 // Nothing is made of text here: the server escapes, we only move nodes.
 
 const main = document.getElementById("main");
+const since = document.getElementById("since");
 const CAN_FOCUS = "a, button, input, summary, g.box";
+const PATIENCE_MS = 5000; // for an answer
+const FRESH_MS = 3000; // older than this is said
 let asking = false;
 let paused = false;
 let pressed = false; // a click on what is replaced between press and release is lost
+let answered = true; // to the last question
+let updated = Date.now();
 
+// The page says times with their zone; here is the one of who reads.
 function localTimes(root) {
-  for (const each of root.querySelectorAll("time[data-ms]")) {
-    const when = new Date(Number(each.dataset.ms));
-    each.textContent = when.toISOString().replace("T", " ").replace("Z", "");
-    each.title = when.toString();
-  }
+  for (const each of root.querySelectorAll("time[data-ms]")) each.title = new Date(Number(each.dataset.ms)).toString();
+}
+
+function reads() {
+  const focused = document.activeElement;
+  return (focused && focused.closest("form, details[open]")) || !window.getSelection().isCollapsed;
 }
 
 function busy() {
-  const focused = document.activeElement;
-  return paused || pressed || document.hidden || (focused && focused.closest("form, details[open]")) || !window.getSelection().isCollapsed;
+  return paused || pressed || document.hidden || reads();
+}
+
+// What stands still must not look live: it says since when, and why.
+function tellAge() {
+  const late = Date.now() - updated;
+  const why = paused ? "paused" : !answered ? "no answer" : reads() ? "while something is selected or open" : asking ? "waiting for an answer" : "no connection";
+  since.textContent = late > FRESH_MS ? `not updated for ${Math.round(late / 1000)} s: ${why}` : "";
+  document.body.classList.toggle("stale", late > FRESH_MS && !paused);
 }
 
 // Puts the new nodes in place of the old ones; who walks with the keyboard stays where they are.
@@ -31,8 +45,9 @@ async function refresh() {
   if (asking || busy()) return;
   asking = true;
   try {
-    const answer = await fetch(location.href, { headers: { "X-Fragment": "1" }, cache: "no-store" });
+    const answer = await fetch(location.href, { headers: { "X-Fragment": "1" }, cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
     const text = await answer.text();
+    answered = true;
     if (busy()) return; // since it was asked for
     const opened = [...main.querySelectorAll("details[open]")].map((each) => each.id);
     const fresh = new DOMParser().parseFromString(`<main>${text}</main>`, "text/html").querySelector("main");
@@ -41,11 +56,12 @@ async function refresh() {
     const scrolled = [...main.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
     if (fresh.innerHTML !== main.innerHTML) replace(fresh.childNodes);
     [...main.querySelectorAll(".scroll")].forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
-    document.body.classList.toggle("stale", !answer.ok);
+    updated = Date.now();
   } catch {
-    document.body.classList.add("stale");
+    answered = false;
   } finally {
     asking = false;
+    tellAge();
   }
 }
 
@@ -93,13 +109,28 @@ pause.addEventListener("click", () => {
   pause.textContent = paused ? "go on" : "pause";
   document.body.classList.toggle("paused", paused);
   refresh();
+  tellAge();
 });
 
 localTimes(document);
 pause.hidden = !main.dataset.live;
+
+// A tab that nobody sees holds no connection: a browser has six for a host, for all its tabs.
+let stream = null;
+function listen() {
+  if (document.hidden) {
+    stream?.close();
+    stream = null;
+  } else if (!stream) {
+    stream = new EventSource("/events");
+    stream.addEventListener("tick", refresh);
+    stream.addEventListener("error", () => { answered = false; });
+  }
+}
 if (main.dataset.live) {
-  const stream = new EventSource("/events");
-  stream.addEventListener("tick", refresh);
-  stream.addEventListener("error", () => document.body.classList.add("stale"));
-  stream.addEventListener("open", () => document.body.classList.remove("stale"));
+  listen();
+  setInterval(tellAge, 500);
+  document.addEventListener("visibilitychange", listen);
+  window.addEventListener("pagehide", () => { stream?.close(); stream = null; });
+  window.addEventListener("pageshow", listen);
 }
