@@ -58,6 +58,16 @@ def test_a_failed_micro_batch_leaves_neither_rows_nor_progress(dsn: str, sink: P
     assert sink.write([(1, "a")], names, query_id="q", batch_id=0) == 1
 
 
+def test_rows_without_their_progress_are_not_in(dsn: str, sink: PostgresSink) -> None:
+    names = ["id", "note"]
+    assert sink.write([(1, "a")], names, query_id="q", batch_id=0) == 1
+    with psycopg.connect(dsn) as connection:
+        connection.execute(f"ALTER TABLE {PROGRESS} ADD CHECK (batch_id < 1)")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        sink.write([(2, "b")], names, query_id="q", batch_id=1)
+    assert rows(dsn) == [1]
+
+
 def test_another_query_or_a_gap_is_refused(dsn: str, sink: PostgresSink) -> None:
     names = ["id", "note"]
     sink.write([(1, "a")], names, query_id="q", batch_id=0)
