@@ -277,6 +277,54 @@ def test_days_without_a_row_neither_end_the_shipper_nor_double_rows(
     assert values(shop) == list(range(8))
 
 
+@pytest.mark.timeout(240)
+def test_a_progress_topic_that_is_compacted_keeps_the_position(
+    dsn: str, forgetful: oncelog.Broker | Oracle
+) -> None:
+    """Several outboxes in one topic, and cleaned for real."""
+    shop = Shop(forgetful)
+    others = [Shop(forgetful) for _ in range(2)]
+    with Cluster(shop.bootstrap) as cluster:
+        admin, here = Admin(cluster), TopicPartition(shop.positions, 0)
+        ships = [
+            Shipper(
+                dsn,
+                cluster,
+                transactional_id=each.transactional_id,
+                progress_topic=shop.positions,
+                rows_at_once=2,
+            )
+            for each in (shop, *others)
+        ]
+        insert(dsn, shop.orders, 0, 12)
+        for one in ships:
+            assert [one.ship() for _ in range(3)] == [2, 2, 2]
+        assert len(stored(shop.positions, shop)) == 9
+        quick = {"segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+        admin.set_topic_settings(shop.positions, quick)
+
+        def cleaned() -> bool:
+            ships[-1].ship()  # something new, so that older segments are closed
+            insert(dsn, shop.orders, 100, 1)
+            if isinstance(shop.broker, oncelog.Broker):
+                shop.broker.clock.advance(60)
+            return all(keys.count(name) == 1 for keys in [stored(shop.positions, shop)] for name in firsts)
+
+        firsts = [each.transactional_id for each in (shop, others[0])]
+        wait(cleaned)
+        for each in (shop, others[0]):
+            admin.delete_offsets(each.transactional_id, [here])
+            again = Shipper(
+                dsn, cluster, transactional_id=each.transactional_id, progress_topic=shop.positions
+            )
+            assert again.open() == ships[0].open()
+            assert again.open() > Position()
+
+
+def stored(topic: str, shop: Shop) -> list[str]:
+    return [(each.key or b"").decode() for each in shop.read(topic)]
+
+
 def test_a_position_of_somebody_else_is_refused(dsn: str, shop: Shop) -> None:
     with Cluster(shop.bootstrap) as cluster:
         here = TopicPartition(shop.positions, 0)
@@ -338,6 +386,7 @@ BAD_ROWS: dict[str, tuple[dict[str, object], str]] = {
     "too large": ({"topic": "small", "value": bytes(3000)}, "MESSAGE_TOO_LARGE"),
     "without a key": ({"topic": "compacted", "key": None}, "INVALID_RECORD"),
     "at no time": ({"at": "infinity"}, "not a finite time"),
+    "later than the broker believes": ({"at": "2090-01-01"}, "INVALID_TIMESTAMP"),
 }
 
 
