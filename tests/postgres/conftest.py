@@ -7,23 +7,32 @@ from dataclasses import dataclass, field
 import pytest
 
 import oncelog
+from oncelog.client.cluster import Cluster
 from oncelog.client.easy import create_topic, read_all
 from oncelog.client.visible import ReadRecord
+from oncelog.postgres.outbox import make_progress_topic
 from tests.conformance import targets
 from tests.oracle import Oracle
-from tests.postgres_server import postgres
+from tests.postgres_server import Database, postgres
 from tests.toolchains import Missing, leave_out
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
+def database() -> Iterator[Database]:
     try:
-        with postgres() as address:
-            yield address
+        with postgres() as found:
+            yield found
     except Missing as why:
         leave_out("PostgreSQL", why)
+
+
+@pytest.fixture
+def dsn(database: Database) -> str:
+    if not database.is_running():  # a test before this one failed half-way
+        database.start()
+    return database.dsn
 
 
 @dataclass
@@ -36,6 +45,8 @@ class Shop:
     def __post_init__(self) -> None:
         create_topic(self.bootstrap, self.orders, partitions=3)
         create_topic(self.bootstrap, self.audit, partitions=1)
+        with Cluster(self.bootstrap) as cluster:
+            make_progress_topic(cluster, self.positions)
 
     @property
     def bootstrap(self) -> str:
@@ -48,6 +59,10 @@ class Shop:
     @property
     def audit(self) -> str:
         return f"audit-{self.number}"
+
+    @property
+    def positions(self) -> str:
+        return f"positions-{self.number}"
 
     @property
     def transactional_id(self) -> str:

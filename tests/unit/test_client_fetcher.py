@@ -12,7 +12,13 @@ from oncelog.client.batch_writer import BatchWriter
 from oncelog.client.cluster import Cluster
 from oncelog.client.easy import write_all
 from oncelog.client.faults import OffsetOutOfRange, RefusedByBroker, TimedOut, Unreachable
-from oncelog.client.fetcher import FIRST_ANSWER_BYTES, LEAST_ANSWER_BYTES, Fetched, PartitionFetcher
+from oncelog.client.fetcher import (
+    EARLIEST_LOCAL,
+    FIRST_ANSWER_BYTES,
+    LEAST_ANSWER_BYTES,
+    Fetched,
+    PartitionFetcher,
+)
 from oncelog.client.visible import AbortedFrom
 from oncelog.errors import CorruptBatch, ErrorCode
 from oncelog.model import Isolation, Producer, ProducerEpoch, ProducerId, TopicPartition
@@ -23,10 +29,16 @@ from oncelog.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from oncelog.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from oncelog.record.batch import NewRecord, batches, build_batch, read_header
 from tests.unit.scripted_broker import Close, Hang, ScriptedBroker
 
-FETCH = 1
+FETCH, LIST_OFFSETS = 1, 2
 HERE = TopicPartition("t", 0)
 NOBODY = Producer(ProducerId(-1), ProducerEpoch(-1))
 
@@ -44,7 +56,9 @@ class Log(ScriptedBroker):
         self.says: list[Any] = []
         self.end = 1_000_000
         self.stable: int | None = None
+        self.local = 0  # what is below stands in tiered storage
         self.answers[FETCH] = self._fetch
+        self.answers[LIST_OFFSETS] = self._offset
 
     def _fetch(self, request: FetchRequest, _: int) -> FetchResponse:
         asked = request.topics[0].partitions[0]
@@ -56,8 +70,9 @@ class Log(ScriptedBroker):
         if isinstance(said, ErrorCode):
             return self.answer(b"", error=said)
         found = b""
+        end = self.stable if self.stable is not None and request.isolation_level else self.end
         for batch in self.stored:
-            if read_header(batch).next_offset > asked.fetch_offset:
+            if asked.fetch_offset < read_header(batch).next_offset <= end:
                 found += batch
                 if len(found) >= asked.partition_max_bytes:
                     break
@@ -83,6 +98,12 @@ class Log(ScriptedBroker):
             records=records,
         )
         return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
+
+    def _offset(self, request: ListOffsetsRequest, _: int) -> ListOffsetsResponse:
+        (asked,) = request.topics[0].partitions
+        assert asked.timestamp == EARLIEST_LOCAL
+        found = ListOffsetsPartitionResponse(partition_index=0, offset=self.local)
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[found])])
 
     def asked_for(self) -> list[tuple[int, int]]:
         """Of each Fetch: offset and bytes."""
@@ -221,9 +242,38 @@ def test_a_range_that_does_not_come_is_given_up_with_where_it_stood() -> None:
 
 def test_nothing_before_the_last_stable_offset_is_an_end_too() -> None:
     """All of [3, 9) was compacted away, and what stands at 9 is undecided: a broker gives nothing, however often it is asked."""
-    with Log(sealed(0, 3)) as log, Cluster(log.bootstrap) as cluster:
+    with Log(sealed(0, 3), sealed(9, 3)) as log, Cluster(log.bootstrap) as cluster:
         log.end, log.stable = 20, 9
+        log.local = 100  # what is undecided is proof enough
         assert extents(run(cluster, 0, 9)) == [[(0, 3)]]
+        assert log.requests(FETCH)[-1].isolation_level == Isolation.READ_UNCOMMITTED
+
+
+@pytest.mark.parametrize("isolation", Isolation)
+def test_a_log_that_ends_with_nothing_is_an_end_too(isolation: Isolation) -> None:
+    """[3, 9) was compacted away, and nothing was written since: the log is the broker's own, so there is nothing."""
+    with Log(sealed(0, 3)) as log, Cluster(log.bootstrap) as cluster:
+        log.end, log.local = 9, 3
+        assert extents(run(cluster, 0, 9, isolation=isolation)) == [[(0, 3)]]
+        assert len(log.requests(LIST_OFFSETS)) == 1
+
+
+@pytest.mark.parametrize("empty", [2, 3, 7])
+def test_answers_without_data_are_no_hole_while_the_data_is_on_its_way(empty: int) -> None:
+    """Tiered storage: when remote.fetch.max.wait.ms is over Kafka answers with nothing and with valid offsets."""
+    with Log(sealed(0, 3), sealed(3, 3), sealed(6, 3)) as log, Cluster(log.bootstrap) as cluster:
+        log.end, log.local = 9, 6
+        log.says = [log.answer(b"")] * empty
+        assert extents(run(cluster, 0, 9)) == [[(0, 3), (3, 6), (6, 9)]]
+
+
+def test_data_that_never_comes_from_tiered_storage_is_a_fault() -> None:
+    with Log(sealed(0, 3), sealed(3, 3), sealed(9, 3)) as log, Cluster(log.bootstrap) as cluster:
+        log.end, log.local = 12, 9
+        log.says = [log.answer(sealed(0, 3)), *[log.answer(b"")] * 10_000]
+        with pytest.raises(TimedOut, match="t-0 up to offset 6: at offset 3 for 200 ms"):
+            run(cluster, 0, 6, timeout_ms=200)
+        assert log.requests(LIST_OFFSETS)
 
 
 def test_bytes_that_are_no_batch_are_refused() -> None:

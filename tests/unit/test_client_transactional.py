@@ -266,6 +266,50 @@ def test_a_transaction_whose_time_is_up_is_lost(world: World) -> None:
     assert world.values() == []
 
 
+def test_the_next_epoch_is_given_to_the_last_one_only(world: World) -> None:
+    """KIP-360: who was fenced does not take the id back by asking for its next epoch."""
+    who, other = world.id(), world.id()
+    first = who.init()
+    second = who.init(first)
+    assert second == Producer(first.id, ProducerEpoch(first.epoch + 1))
+    with world.broker.drop_reply("InitProducerId") as lost:
+        third = who.init(second)
+        assert lost.happened
+    assert third == Producer(first.id, ProducerEpoch(first.epoch + 2))  # asked twice, bumped once
+    world.write(who, third, b"ours")
+    who.end(third, commit=True)
+    successor = other.init()
+    for old in (first, third):
+        with pytest.raises(Fenced, match=f"producer {successor} holds it now"):
+            who.init(old)
+    world.write(other, successor, b"theirs")
+    successor = other.end(successor, commit=True)
+    world.broker.clock.advance(8 * 86_400)
+    assert other.init(successor).id != successor.id  # forgotten: nobody had it, as far as anybody knows
+
+
+def test_an_id_that_nobody_used_for_days_is_lost_and_not_taken_over(world: World) -> None:
+    """transactional.id.expiration.ms: the coordinator forgets it, and says INVALID_PRODUCER_ID_MAPPING as it does to the fenced."""
+    who = world.id()
+    producer = who.init()
+    world.write(who, producer, b"before")
+    producer = who.end(producer, commit=True)
+    world.broker.clock.advance(8 * 86_400)
+    calls = [
+        lambda: who.commit_offsets(producer, world.name, world.offsets),
+        lambda: world.write(who, producer, b"after"),
+        lambda: who.end(producer, commit=True),
+    ]
+    for call in calls:
+        with pytest.raises(TransactionLost, match="has forgotten the transactional id") as fault:
+            call()
+        assert fault.value.current is None
+    successor = world.id().init()
+    for call in calls:
+        with pytest.raises(Fenced, match=f"producer {successor} holds it now"):
+            call()
+
+
 @pytest.mark.parametrize("world", [TV1], indirect=True)
 def test_tv1_clients_beside_each_other_are_not_taken_for_late_copies(world: World) -> None:
     """Decision 0010: the broker knows clients by id and host, and refuses an older connection of the same client."""

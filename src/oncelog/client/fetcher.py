@@ -1,5 +1,6 @@
 """The bytes of one partition from an offset to an offset, with the next request always under way."""
 
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -30,9 +31,12 @@ from oncelog.protocol.messages.fetch import (
 )
 from oncelog.record.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, MAGIC
 
+log: Final = logging.getLogger(__name__)
+
 # What of a batch's header tells where it ends: base offset, length, magic, last offset delta.
 EXTENT: Final = Struct(">qi4xb6xi")
 assert EXTENT.size == 27
+EARLIEST_LOCAL: Final = -4  # ListOffsets: where the part of a log begins that its broker holds itself
 FIRST_ANSWER_BYTES: Final = 1_048_576  # until we know how large a record is here
 LEAST_ANSWER_BYTES: Final = 65_536
 NEW_TOPIC_WAIT_MS: Final = 10_000
@@ -63,7 +67,8 @@ class PartitionFetcher:
     One request is under way while the caller works on the last answer. Moved leaders, broken connections and restarts
     are waited out until nothing came for `timeout_ms`: then TimedOut or Unreachable says where it stood. OffsetOutOfRange names
     the log's start and end (a fault with `.position`, `.log_start`, `.log_end`). Its own connection, opened when first used.
-    Offsets that hold nothing (compacted, markers) are passed. Checks no CRC: who decodes does.
+    Offsets that hold nothing (compacted, markers) are passed, but only where that is proved: a broker that has tiered storage
+    answers with nothing too while the data is on its way. Checks no CRC: who decodes does.
 
     isolation   read_committed: nothing beyond the last stable offset is given; `stop` beyond it waits
     max_bytes   of one answer; a batch that is larger comes nevertheless, alone. Towards `stop` less is asked for
@@ -150,9 +155,9 @@ class PartitionFetcher:
                 continue
             if fetched.next_offset > self._position:
                 return fetched
-            # All up to `stop` may be seen, and there is nothing: it was compacted away, right before what is undecided.
+            # All up to `stop` may be seen, and nothing came: it was compacted away, or a broker has not got it at hand.
             empty = empty + 1 if self._end(fetched) >= self._stop else 0
-            if empty > 1:
+            if empty > 1 and self._is_hole():
                 return replace(fetched, next_offset=self._stop)
             if time.monotonic() > deadline:
                 raise TimedOut(
@@ -165,13 +170,36 @@ class PartitionFetcher:
         committed = self._isolation is Isolation.READ_COMMITTED
         return fetched.last_stable_offset if committed else fetched.high_watermark
 
+    def _is_hole(self) -> bool:
+        """Whether [position, stop) is proved to hold nothing. Either the next batch of all, decided or not, begins at `stop` or
+        behind it; or all from here on is in the log of the broker itself, which gives what it has. Tiered storage does not:
+        when `remote.fetch.max.wait.ms` is over Kafka answers as if there were nothing (DelayedRemoteFetch).
+        """
+        try:
+            self._post(Isolation.READ_UNCOMMITTED)
+            answer = self._collect()
+            if answer is None:
+                return False
+            demand(
+                answer.error_code, f"Fetch of {self.partition} at offset {self._position}", str(self._whom)
+            )
+            found = memoryview(answer.records or b"")
+            if len(found) >= EXTENT.size:
+                return EXTENT.unpack_from(found)[0] >= self._stop
+            local = Admin(self.cluster).offsets_at({self.partition: EARLIEST_LOCAL})[self.partition].offset
+        except (Unreachable, TimedOut, RefusedByBroker) as fault:
+            log.info("fetch.hole_unproved partition=%s offset=%d: %s", self.partition, self._position, fault)
+            self.close()
+            return False
+        return 0 <= local <= self._position
+
     def _read_ahead(self) -> None:
         try:
             self._post()
         except (Unreachable, TimedOut, RefusedByBroker):
             self.close()  # the caller has work to do; the next turn sees to it
 
-    def _post(self) -> None:
+    def _post(self, isolation: Isolation | None = None) -> None:
         if self._whom is None:
             self._whom = self.cluster.dial(self.cluster.leader(self.partition).address)
         wanted = self._bytes_wanted()
@@ -179,7 +207,7 @@ class PartitionFetcher:
             max_wait_ms=self._max_wait_ms,
             min_bytes=1,
             max_bytes=wanted,
-            isolation_level=self._isolation,
+            isolation_level=self._isolation if isolation is None else isolation,
             topics=[
                 FetchTopic(
                     topic=self.partition.topic,
@@ -206,6 +234,13 @@ class PartitionFetcher:
     def _ask(self) -> Fetched:
         if self._asked_at is None:
             self._post()
+        data = self._collect()
+        if data is None:
+            return Fetched(memoryview(b""), (), -1, -1, -1, self._position, self._position)
+        return self._taken(data, str(self._whom))
+
+    def _collect(self) -> PartitionData | None:
+        """What the request under way is answered with; None: nothing at all."""
         assert self._whom is not None
         asked_at, self._asked_at = self._asked_at, None
         assert asked_at == self._position
@@ -214,10 +249,10 @@ class PartitionFetcher:
         for topic in answer.responses:
             for data in topic.partitions:
                 if (topic.topic, data.partition_index) == (self.partition.topic, self.partition.partition):
-                    return self._taken(data, str(self._whom))
+                    return data
         # A broker that throttles us answers with nothing at all, and says for how long.
         time.sleep(min(answer.throttle_time_ms, LONGEST_THROTTLE_MS) / 1000)
-        return Fetched(memoryview(b""), (), -1, -1, -1, self._position, self._position)
+        return None
 
     def _taken(self, data: PartitionData, whom: str) -> Fetched:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -80,6 +80,7 @@ LOSING: Final = frozenset(
 )
 ABORTED: Final = frozenset({"PrepareAbort", "CompleteAbort"})
 COMMITTED: Final = frozenset({"PrepareCommit", "CompleteCommit"})
+FORGOTTEN: Final = "forgotten"  # our word where DescribeTransactions says TRANSACTIONAL_ID_NOT_FOUND
 
 ResultT = TypeVar("ResultT")
 
@@ -165,16 +166,20 @@ class TransactionalId:
             self._protocol = self._persist(lambda: protocol_of(self.cluster))
         return self._protocol
 
-    def init(self) -> Producer:
+    def init(self, following: Producer | None = None) -> Producer:
         """InitProducerId: fences every producer that had this id before, aborts what they left open, and waits until a
         commit that was decided already is complete. So what OffsetFetch(require_stable) says afterwards is final.
+
+        `following`: only who was the last to have the id gets its next epoch, and is Fenced if somebody took it over since
+        (KIP-360). Another producer id than before says that the id was forgotten meanwhile, or epochs are used up: then others
+        may have come and gone.
         """
         asked = f"InitProducerId of {self.name!r}"
         request = InitProducerIdRequest(
             transactional_id=self.name,
             transaction_timeout_ms=self._timeout_ms,
-            producer_id=-1,
-            producer_epoch=-1,
+            producer_id=-1 if following is None else following.id,
+            producer_epoch=-1 if following is None else following.epoch,
         )
 
         def ask(whom: Connection) -> Producer:
@@ -185,6 +190,8 @@ class TransactionalId:
             demand(answer.error_code, asked, str(whom), hint)
             return Producer(ProducerId(answer.producer_id), ProducerEpoch(answer.producer_epoch))
 
+        if following is not None:
+            return self._at_coordinator(self.name, TRANSACTION, ask, following)
         # Nobody can fence who brings no epoch: such an answer is a race with the end of what was open.
         return self._at_coordinator(self.name, TRANSACTION, ask, passing=PASSING | FENCING | LOSING)
 
@@ -371,11 +378,20 @@ def transaction_fault(
     Kafka uses the same errors for a newer producer and for a coordinator that gave the transaction up. They differ in what
     DescribeTransactions shows afterwards: a timeout (under TV2 every end) moves the epoch on by one, and nobody has asked for
     a producer since. While a newer producer waits for our abort it looks like the latter.
+
+    Coordinators forget an id that has no transaction for `transactional.id.expiration.ms` (7 days): then nobody holds it.
     """
     if refused.error not in FENCING | LOSING:
         return refused
     now = _describe(cluster, transactional_id)
     state, current = now or ("", None)
+    if state == FORGOTTEN and refused.error == ErrorCode.INVALID_PRODUCER_ID_MAPPING:
+        return TransactionLost(
+            f"{refused.asked}: the coordinator has forgotten the transactional id, which nobody used for "
+            f"transactional.id.expiration.ms; nobody has taken it over ({refused.whom} answered {error_name(refused.error)})",
+            transactional_id=transactional_id,
+            producer=producer,
+        )
     if refused.error in FENCING and not _was_ended(state, current, producer, protocol):
         held = "" if current is None else f"; producer {current} holds it now ({state})"
         return Fenced(
@@ -408,14 +424,16 @@ def _was_ended(
     )
 
 
-def _describe(cluster: Cluster, transactional_id: str) -> tuple[str, Producer] | None:
-    """The state of the id and its producer, if the coordinator can be asked and knows it."""
+def _describe(cluster: Cluster, transactional_id: str) -> tuple[str, Producer | None] | None:
+    """The state of the id and its producer; FORGOTTEN if the coordinator does not know it, None if it cannot be asked."""
     backoff = Backoff(DIAGNOSIS_MS)
     while True:
         try:
             whom = cluster.coordinator(transactional_id, TRANSACTION)
             request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
             (found,) = whom.send(request, DescribeTransactionsResponse).transaction_states
+            if found.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                return FORGOTTEN, None
             demand(found.error_code, "DescribeTransactions", str(whom))
         except UnsupportedByBroker:
             return None
