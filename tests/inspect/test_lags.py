@@ -37,7 +37,7 @@ def test_many_groups_wait_for_as_much_as_each_alone_and_nothing_is_read_twice(
 
             def counted(*of: object, start: int, stop: int) -> Sequence[Stretch]:
                 read.append((start, stop))
-                return stretches(*of, start=start, stop=stop)  # pyright: ignore[reportArgumentType, reportCallIssue]
+                return stretches(*of, start=start, stop=stop)  # pyright: ignore[reportArgumentType]
 
             monkeypatch.setattr(strip, "stretches", counted)
             for order in (list(alone), list(alone)[::-1], sorted(alone, key=lambda at: at * 7 % 11)):

@@ -210,7 +210,7 @@ def test_a_task_whose_log_was_cut_off_and_has_grown_again(
     strict, tolerant = batch(feed, topic), batch(feed, topic, failOnDataLoss=False)
     parts = strict.partitions()
     left: list[int] = []
-    take = PartitionFetcher._taken
+    take = PartitionFetcher._taken  # pyright: ignore[reportPrivateUsage]
 
     def refuse(self: PartitionFetcher, data: PartitionData, whom: str) -> Fetched:
         if left:

@@ -47,7 +47,7 @@ class Read:
     """What a fetch of one partition found: whole batches, and one consistent view of the offsets (B38)."""
 
     error: ErrorCode
-    records: Bytes
+    records: bytes | memoryview
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int

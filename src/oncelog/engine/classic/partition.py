@@ -591,7 +591,7 @@ class ClassicPartition:
 
     def _collect(
         self, offset: int, limit: int, max_bytes: int, at_least_one_batch: bool
-    ) -> tuple[Bytes, int]:
+    ) -> tuple[bytes | memoryview, int]:
         """Whole batches of one segment, and the offset behind the last of them."""
         known = self._reads.pop(offset, None)
         if known is not None and known[1] < known[0].size:
@@ -605,8 +605,8 @@ class ClassicPartition:
         return b"", offset
 
     def _remember(
-        self, segment: Segment, records: Bytes, end: int, position: int, offset: int
-    ) -> tuple[Bytes, int]:
+        self, segment: Segment, records: bytes | memoryview, end: int, position: int, offset: int
+    ) -> tuple[bytes | memoryview, int]:
         if not records:
             return b"", offset
         if len(self._reads) >= REMEMBERED_READS:

@@ -532,7 +532,7 @@ class Segment:
 
     def read_batches(
         self, position: int, limit: int, max_bytes: int, at_least_one: bool, wanted: int = -1
-    ) -> tuple[Bytes, int, int]:
+    ) -> tuple[bytes | memoryview, int, int]:
         """Whole batches from `position` that begin below offset `limit`, the offset behind them and where they end.
         `wanted`: where the first begins, if a read ended just before it; else `find` has looked at it."""
         chunk = self.log.read(position, min(max(max_bytes, HEADER_BYTES), self.size - position))
