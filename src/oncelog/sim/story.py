@@ -229,6 +229,8 @@ class Stage(ABC):
         """Nobody works any more: what is left must come to rest, and survive."""
         self._calm()
         await self._come_to_rest()
+        if self.plan.expiry:
+            self.invariants.check_all_replays()  # before ids that are forgotten are taken up again
         await self._commit_all()
         await self._come_to_rest()
         self.invariants.check_all_replays()
