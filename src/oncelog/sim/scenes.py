@@ -534,7 +534,8 @@ def points(scene: Scene, share: int = 0, of: int = 1) -> Iterator[tuple[Cut, Dic
 
 def points_in_recovery(scene: Scene, at: int) -> Iterator[tuple[tuple[Cut, Cut], Dice]]:
     """A power cut, and a second one before each change that the recovery from the first makes; or a kill soon after it."""
-    first, dice = Cut(at, "power"), "lost" if scene.soon else POWER_DICE[at % len(POWER_DICE)]
+    first = Cut(at, "power")
+    dice: Dice = "lost" if scene.soon else POWER_DICE[at % len(POWER_DICE)]
     probe = Play(scene, [first], dice)
     probe.world.on_up.append(lambda _: seen.append(probe.recovery_changes))
     seen: list[int] = []
