@@ -107,7 +107,7 @@ class Play(Stage):
         super().__init__(f"scene {scene.name}", "core", scene.plan())
         self._scene = scene
         self._cuts = list(cuts)
-        self._dice = dice
+        self._dice: Dice = dice
         self._count: Callable[[str, str], None] | None = None
         self._is_own = False  # the crash that comes belongs to the scene
         self.cuts_made = 0
