@@ -526,7 +526,7 @@ def count_changes(scene: Scene) -> int:
 
 def points(scene: Scene, share: int = 0, of: int = 1) -> Iterator[tuple[Cut, Dice]]:
     """Every crash point of a scene with every outcome, or one share of them."""
-    every = [
+    every: list[tuple[Cut, Dice]] = [
         (Cut(at, kept), dice) for at in range(1, count_changes(scene) + 1) for kept, dice in outcomes(scene)
     ]
     yield from every[share::of]
