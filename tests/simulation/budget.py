@@ -28,6 +28,7 @@ from oncelog.sim.scenes import (
     SCENES,
     TWICE,
     Cut,
+    Dice,
     Scene,
     count_changes,
     outcomes,
@@ -126,17 +127,17 @@ def _twice(piece: Piece) -> Found:
     found = Found()
     with little_garbage():
         for at in range(1 + piece.share * EVERY, count_changes(scene) + 1, EVERY * piece.of):
-            for cuts in points_in_recovery(scene, at, "power", at % 3):
-                _crash(scene, cuts, at % 3, found)
+            for cuts, dice in points_in_recovery(scene, at):
+                _crash(scene, cuts, dice, found)
     assert found.counts["exhaustive crash points"] > 5
     return found
 
 
-def _crash(scene: Scene, cuts: Sequence[Cut], dice: int, found: Found) -> None:
+def _crash(scene: Scene, cuts: Sequence[Cut], dice: Dice, found: Found) -> None:
     found.counts["exhaustive crash points"] += 1
     try:
-        crashes = run_point(scene, cuts, dice).world.crashes
-        assert len(cuts) > 1 or crashes == 2  # this one, and the one of the last look
+        made = run_point(scene, cuts, dice).cuts_made
+        assert len(cuts) > 1 or made == 1
     except Exception as fault:  # noqa: BLE001  # all of them are told
         found.wrong.append(f"{scene.name}: {cuts} with dice {dice}: {type(fault).__name__}: {fault}")
     if found.counts["exhaustive crash points"] % 8 == 0:  # a point is an eighth of a seed

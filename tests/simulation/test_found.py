@@ -1,5 +1,6 @@
 """Bugs that the simulator found, each as small as it can be told. docs/reliability.md has them with their seeds."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -12,6 +13,7 @@ from oncelog.engine.memory import MemoryDisk, MemoryFile
 from oncelog.engine.port import Appended, Refused
 from oncelog.errors import CorruptLog, ErrorCode, OncelogError
 from oncelog.model import Acks, Isolation
+from oncelog.ports import File
 from oncelog.record.batch import HEADER_BYTES, read_header
 from oncelog.sim.clients import Fenced
 from oncelog.sim.net import Network
@@ -386,3 +388,32 @@ def test_seed_7013328_a_late_init_of_who_prepared_aborts_nothing(profile: str, r
     )
     tale.run()
     assert tale.handed_over == (refuse == "true")
+
+
+def test_what_is_appended_while_a_sync_is_under_way_waits_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The simulator's disk made durable what was there when a sync ended, and fdatasync promises only what was there when it
+    was called: a broker that believed in more was noticed by one seed in 25."""
+    world = World(durability="power").start()
+    world.topic()
+    world.put("first of all")
+    world.memory.set_dice(Random(0), "lost")
+    begun: list[int] = []
+    sync = MemoryDisk.sync
+
+    def noted(disk: MemoryDisk, files: Sequence[File]) -> Future[None]:
+        begun.append(len(files))
+        return sync(disk, files)
+
+    monkeypatch.setattr(MemoryDisk, "sync", noted)
+    first = world.part().append(batch_of("before"), acks=Acks.ALL)
+    while not begun:
+        world.loop.step()
+    second = world.part().append(batch_of("meanwhile"), acks=Acks.ALL)
+    while not first.done():
+        world.loop.step()
+    assert not second.done()
+    assert world.part().state.high_watermark == 2
+    world.crash("power").start()
+    assert list(world.values().values()) == [b"first of all", b"before"]

@@ -1,15 +1,30 @@
 """What the simulator reads out of the broker's bytes by itself."""
 
+import re
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oncelog.record.batch import NewRecord, build_batch, records_of
+from oncelog.broker.transactions import TransactionCoordinator
+from oncelog.engine.classic.segment import Place, Segment
+from oncelog.errors import ErrorCode
+from oncelog.model import Acks, Producer, TopicPartition
+from oncelog.record.batch import CONTROL, NewRecord, build_batch, records_of
 from oncelog.record.txn_state import TransactionPartitions, TransactionValue, encode_value
+from oncelog.sim import invariants
+from oncelog.sim.clients import Defect, Fenced
+from oncelog.sim.clients import Producer as Client
 from oncelog.sim.invariants import (
+    Broken,
     _stored,  # pyright: ignore[reportPrivateUsage]  # looked at from inside
     keys_and_values,
 )
+from oncelog.sim.runs import run_seeds
+from oncelog.sim.story import Story
+from oncelog.txn.state import ENDING, Bump, Txn
 
 ONGOING = 1
 PARTITIONS = st.lists(
@@ -50,3 +65,84 @@ def test_keys_and_values_of_a_batch_are_those_that_the_broker_reads(
 ) -> None:
     batch = build_batch([NewRecord(key, value, at) for key, value, at in records])
     assert list(keys_and_values(batch)) == [(each.key, each.value) for each in records_of(batch)]
+
+
+def found_in(seeds: range) -> str:
+    """What the first of these seeds says that breaks a promise."""
+    return next((result.wrong for result in run_seeds(seeds, "core") if result.wrong), "")
+
+
+def test_8_a_decision_that_was_not_durable_when_its_markers_were_written_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write = TransactionCoordinator.write_record
+
+    async def hasty(
+        self: TransactionCoordinator, record: Txn, acks: Acks = Acks.ALL, bump: Bump | None = None
+    ) -> ErrorCode:
+        return await write(self, record, Acks.LEADER if record.state in ENDING else acks, bump)
+
+    monkeypatch.setattr(TransactionCoordinator, "write_record", hasty)
+    assert "8: " in found_in(range(8))
+    assert "is not durable" in found_in(range(8))
+
+
+@pytest.mark.parametrize(
+    ("turned", "why"), [(True, "8: .* decided was"), (False, "8: .* is complete, and in .* its transaction")]
+)
+def test_8_a_marker_of_the_other_kind_or_none_is_found(
+    turned: bool, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = TransactionCoordinator.write_marker
+
+    async def wrong(
+        self: TransactionCoordinator, where: TopicPartition, producer: Producer, *, commit: bool, **more: Any
+    ) -> ErrorCode:
+        if turned:
+            return await write(self, where, producer, commit=not commit, **more)
+        return ErrorCode.NONE
+
+    monkeypatch.setattr(TransactionCoordinator, "write_marker", wrong)
+    assert re.search(why, found_in(range(8)))
+
+
+def test_14_a_transaction_whose_end_is_gone_from_the_log_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story(2)
+    story.run()
+    machine = story.world.machine
+    story.invariants.check_logs(machine)
+    read = invariants.batches_from
+
+    def without_ends(segment: Segment, position: int) -> Iterator[bytes]:
+        return (batch for batch in read(segment, position) if not batch[22] & CONTROL)
+
+    monkeypatch.setattr(invariants, "batches_from", without_ends)
+    with pytest.raises(Broken, match=r"14: .* have no end in the log"):
+        story.invariants.check_logs(machine)
+
+
+def test_2_an_index_that_leads_too_far_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story(2)
+    story.run()
+    find = Segment.find
+
+    def too_far(segment: Segment, offset: int) -> Place | None:
+        found = find(segment, offset)
+        return found if found is None or offset % 3 else find(segment, found.last_offset + 1) or found
+
+    monkeypatch.setattr(Segment, "find", too_far)
+    with pytest.raises(Broken, match=r"2: .* who looks for .* finds"):
+        story.invariants.check_logs(story.world.machine)
+
+
+def test_16_an_id_that_can_commit_no_more_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Client.end
+
+    async def refused(self: Client, *, commit: bool) -> None:
+        if " at last " in self.process:
+            raise Fenced("for ever")
+        await end(self, commit=commit)
+
+    monkeypatch.setattr(Client, "end", refused)
+    with pytest.raises(Defect, match="could not commit after all faults: for ever"):
+        Story(0).run()

@@ -9,14 +9,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import oncelog as oncelog_package
+from oncelog.broker.handlers import init_producer_id
 from oncelog.cli.main import main
 from oncelog.engine.memory import MemoryDisk
 from oncelog.ports import File
+from oncelog.protocol.messages.init_producer_id import InitProducerIdResponse
 from oncelog.sim.check import Anomaly
+from oncelog.sim.history import Poll
 from oncelog.sim.invariants import Broken, Invariants
 from oncelog.sim.runs import run_seed, run_seeds
 from oncelog.sim.story import Story
@@ -153,6 +157,35 @@ def test_a_seed_is_repeated_bit_for_bit_whatever_the_hash_seed_and_the_python(
         record_property(
             f"seeds compared on {name}{'' if is_here else ' (it is not here)'}", len(found[0]) * is_here
         )
+
+
+def test_the_digest_holds_what_clients_were_told() -> None:
+    """It held crashes and the disk only: a broker that answers a Fetch otherwise could pass for the same."""
+    digests: set[str] = set()
+    for number in range(2):
+        story = Story(0)
+        op = story.history.invoke(Poll(process="p", partition="pay-0"))
+        op.high_watermark = number
+        story.history.ok(op)
+        digests.add(story.world.digest())
+    assert len(digests) == 2
+
+
+def test_the_digest_of_a_wire_seed_holds_every_byte_that_clients_were_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Here one that no client looks at."""
+    whole = run_seed(0, "wire")
+    form = InitProducerIdResponse
+
+    def otherwise(**fields: Any) -> InitProducerIdResponse:
+        return form(**{**fields, "throttle_time_ms": 1})
+
+    monkeypatch.setattr(init_producer_id, "InitProducerIdResponse", otherwise)
+    again = run_seed(0, "wire")
+    assert again.wrong == ""
+    assert again.counts == whole.counts
+    assert again.digest != whole.digest
 
 
 def test_a_disk_that_lies_about_syncs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from oncelog.engine import disk as disk_module
 from oncelog.engine.disk import MANY_FILES, RealDisk
-from oncelog.engine.memory import MemoryDisk
+from oncelog.engine.memory import Loss, MemoryDisk
 from oncelog.errors import StorageFault
-from oncelog.ports import Bytes, Disk
+from oncelog.ports import Bytes, Disk, File
 from oncelog.sim.loop import NOBODY, Owner, VirtualLoop
 from oncelog.tasks import Future
 
@@ -326,6 +326,106 @@ def test_a_power_cut_keeps_what_was_synced_and_may_tear_the_rest() -> None:
     assert min(lengths) < 1100
     assert max(lengths) > 2900
     assert torn > 20
+
+
+def test_a_power_cut_takes_often_all_and_often_nothing_and_tears_by_the_sectors_of_the_file() -> None:
+    ends = {300: 0, 3000: 0}
+    edges: set[int] = set()
+    for seed in range(300):
+        disk = memory(seed)
+        file = disk.open("f", create=True)
+        disk.sync_directory("")
+        file.append((b"a" * 300,))
+        disk.sync_now([file])
+        file.append((b"b" * 2700,))
+        disk.crash("power")
+        data = disk.open("f").read(0, 9999)
+        if len(data) in ends:
+            ends[len(data)] += 1
+        zeros = [at for at in range(len(data)) if not data[at]]
+        edges |= {at for at in zeros if at - 1 not in zeros}
+    assert all(60 < count < 130 for count in ends.values()), ends
+    assert edges == {300, 512, 1024, 1536, 2048, 2560}
+
+
+@pytest.mark.parametrize(
+    ("loss", "names", "size"), [("lost", ["f"], 3), ("kept", ["f", "g"], 6), ("names", ["f", "g"], 3)]
+)
+def test_what_a_power_cut_takes_may_be_named(loss: Loss, names: list[str], size: int) -> None:
+    for seed in range(8):
+        disk = memory(seed)
+        disk.set_dice(Random(seed), loss)
+        file = disk.open("f", create=True)
+        disk.sync_directory("")
+        file.append((b"abc",))
+        disk.sync_now([file])
+        file.append((b"def",))
+        disk.open("g", create=True).append((b"x",))
+        disk.crash("power")
+        assert disk.list("") == names
+        assert disk.open("f").read(0, 9) == b"abcdef"[:size]
+        if "g" in names:
+            assert disk.open("g").size() == (loss == "kept")
+
+
+class Later(VirtualLoop):
+    """What is beside the loop happens when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(Random(0))
+        self.work: list[Callable[[], object]] = []
+
+    def in_thread(self, run: Callable[[], T], owner: Owner = NOBODY) -> Future[T]:
+        del owner
+        self.work.append(run)
+        return Future()
+
+
+def later(loss: Loss) -> tuple[Later, MemoryDisk, File]:
+    loop = Later()
+    disk = MemoryDisk(loop, Random(0))
+    disk.set_dice(Random(0), loss)
+    file = disk.open("f", create=True)
+    disk.sync_directory("")
+    file.append((b"abc",))
+    return loop, disk, file
+
+
+@pytest.mark.parametrize(("loss", "found"), [("lost", b"abc"), ("kept", b"abcdef")])
+def test_a_sync_makes_durable_what_was_there_when_it_was_asked_for(loss: Loss, found: bytes) -> None:
+    """fdatasync promises nothing of what is written while it is under way; a power cut may take it, and may not."""
+    loop, disk, file = later(loss)
+    disk.sync([file])
+    file.append((b"def",))
+    loop.work.pop()()
+    disk.crash("power")
+    assert disk.open("f").read(0, 9) == found
+
+
+def test_a_sync_that_ends_late_takes_nothing_from_one_that_was_faster() -> None:
+    loop, disk, file = later("lost")
+    disk.sync([file])
+    file.append((b"def",))
+    disk.sync([file])
+    slow, fast = loop.work
+    fast()
+    slow()
+    disk.crash("power")
+    assert disk.open("f").read(0, 9) == b"abcdef"
+
+
+@pytest.mark.parametrize("ends", [[0], [1], [0, 1], [1, 0]])
+def test_what_is_cut_off_or_rewritten_during_a_sync_needs_another(ends: list[int]) -> None:
+    loop, disk, file = later("lost")
+    disk.sync_now([file])
+    disk.sync([file])
+    file.truncate(1)
+    file.append((b"xyz",))
+    disk.sync([file])
+    for number in ends:
+        loop.work[number]()
+    disk.crash("power")
+    assert disk.open("f").read(0, 9) == (b"axyz" if 1 in ends else b"abc")
 
 
 def test_b53_an_entry_is_only_there_after_its_directory_was_synced() -> None:

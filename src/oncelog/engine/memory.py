@@ -2,24 +2,37 @@
 
 A file has the bytes of the page cache and those on the platter; a directory has its entries and a journal of changes
 that were not synced. kill -9 takes nothing of either. A power cut keeps of each directory's journal some first part (so a
-rename happened or did not), and of each file's unsynced bytes some length, sector by sector kept, zeroed or garbled.
+rename happened or did not), and of each file's unsynced bytes none, all, or some length, sector by sector kept, zeroed or
+garbled. A sync makes durable what is there when it is asked for: what is written while it is under way it may miss.
 """
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from oncelog.errors import StorageFault
 from oncelog.ports import Bytes, File
 from oncelog.tasks import Future, Loop
 
 SECTOR_BYTES: Final = 512
+Loss = Literal["dice", "lost", "kept", "names"]
+"""What a power cut takes of what is not synced: what the dice say, all, nothing, or all but the names in directories."""
+
+
+class _Sync:
+    """One sync of a file, under way."""
+
+    __slots__ = ("is_whole", "upto")
+
+    def __init__(self, upto: int) -> None:
+        self.upto = upto  # bytes of the page cache that will be durable
+        self.is_whole = True  # nothing was rewritten or cut off since
 
 
 class _Node:
     """A file's bytes."""
 
-    __slots__ = ("cache", "changed_from", "dropped", "durable", "handles", "life")
+    __slots__ = ("cache", "changed_from", "dropped", "durable", "handles", "life", "under_way")
 
     def __init__(self) -> None:
         self.handles = 0  # open ones, of this life
@@ -32,23 +45,36 @@ class _Node:
         self.dropped: list[
             tuple[int, int]
         ] = []  # ranges that a failed sync gave up: the kernel calls them clean
+        self.under_way: list[_Sync] = []
 
     def copy(self) -> "_Node":
         found = _Node()
         found.cache[:] = found.durable[:] = self.cache
         return found
 
-    def sync(self) -> None:
+    def begin_sync(self) -> _Sync:
+        sync = _Sync(len(self.cache))
+        self.under_way.append(sync)
+        return sync
+
+    def end_sync(self, sync: _Sync) -> None:
+        self.under_way.remove(sync)
+        start, upto = self._first_unsafe(), sync.upto
+        if upto > start:  # else one that began later was faster
+            self.durable[start:upto] = memoryview(self.cache)[start:upto]
         if self.changed_from is not None:
-            self.durable[:] = self.cache
-        else:
-            self.durable += memoryview(self.cache)[len(self.durable) :]
-        for start, end in self.dropped:
-            self.durable[start:end] = bytes(end - start)
-        self.changed_from = None
+            if sync.is_whole:
+                del self.durable[upto:]
+            unsafe = max(self.changed_from, upto)
+            self.changed_from = unsafe if unsafe < len(self.durable) else None
+        for first, end in self.dropped:
+            end = min(end, len(self.durable))
+            self.durable[first:end] = bytes(max(end - first, 0))
 
     def change_from(self, at: int) -> None:
         """Bytes from `at` on were rewritten or cut off: until the next sync they may be the old or the new ones."""
+        for sync in self.under_way:
+            sync.upto, sync.is_whole = min(sync.upto, at), False
         if at < len(self.durable):
             self.changed_from = at if self.changed_from is None else min(at, self.changed_from)
 
@@ -61,24 +87,37 @@ class _Node:
         if start < len(self.cache):
             self.dropped.append((start, len(self.cache)))
 
-    def lose_power(self, random: Random) -> None:
-        if self.changed_from is not None and random.random() < 0.5:
+    def lose_power(self, random: Random, loss: Loss) -> None:
+        if len(self.cache) != len(self.durable) or self.changed_from is not None or self.dropped:
+            self._lose(random, loss)
+            self.durable[:] = self.cache
+            self.changed_from = None
+            self.dropped.clear()
+        self.under_way.clear()
+
+    def _lose(self, random: Random, loss: Loss) -> None:
+        start = self._first_unsafe()
+        if loss == "dice" and self.changed_from is not None and random.random() < 0.5:
+            loss = "lost"
+        if loss in ("lost", "names"):
             self.cache[:] = self.durable
-        else:
-            start = self._first_unsafe()
-            self.cache[:start] = self.durable[:start]  # where a sync failed the two differ
-            kept = random.randint(start, len(self.cache))
-            del self.cache[kept:]
-            for at in range(start, kept, SECTOR_BYTES):
-                end = min(at + SECTOR_BYTES, kept)
-                fate = random.random()
-                if fate < 0.15:
-                    self.cache[at:end] = bytes(end - at)
-                elif fate < 0.25:
-                    self.cache[random.randrange(at, end)] ^= 1 << random.randrange(8)
-        self.durable[:] = self.cache
-        self.changed_from = None
-        self.dropped.clear()
+            return
+        self.cache[:start] = self.durable[:start]  # where a sync failed the two differ
+        if loss == "kept":
+            return
+        share = random.random()
+        if share < 0.3:
+            del self.cache[start:]
+        elif share >= 0.6:
+            del self.cache[random.randint(start, len(self.cache)) :]
+        kept = len(self.cache)
+        for sector in range(start // SECTOR_BYTES, -(-kept // SECTOR_BYTES) if kept > start else 0):
+            at, end = max(sector * SECTOR_BYTES, start), min((sector + 1) * SECTOR_BYTES, kept)
+            fate = random.random()
+            if fate < 0.15:
+                self.cache[at:end] = bytes(end - at)
+            elif fate < 0.25:
+                self.cache[random.randrange(at, end)] ^= 1 << random.randrange(8)
 
 
 class _Directory:
@@ -105,13 +144,15 @@ class _Directory:
         self.durable = dict(self.entries)
         self.changes.clear()
 
-    def lose_power(self, random: Random) -> None:
-        for each in self.changes[: random.randint(0, len(self.changes))]:
+    def lose_power(self, random: Random, loss: Loss) -> None:
+        count = len(self.changes)
+        left = random.randint(0, count) if loss == "dice" else 0 if loss == "lost" else count
+        for each in self.changes[:left]:
             _apply(self.durable, each)
         self.entries = dict(self.durable)
         self.changes.clear()
         for _, node in sorted(self.entries.items()):
-            node.lose_power(random)
+            node.lose_power(random, loss)
 
 
 def _apply(entries: "dict[str, _Node | _Directory]", change: "dict[str, _Node | _Directory | None]") -> None:
@@ -153,6 +194,7 @@ class MemoryFile:
         self.path = path
         if node.life != disk.life:  # those of the life before died with it
             node.life, node.handles = disk.life, 0
+            node.under_way.clear()
         node.handles += 1
         disk.opened[node] = path
 
@@ -211,7 +253,10 @@ class MemoryFile:
         if not self._node.handles:
             del self._disk.opened[self._node]
 
-    def sync(self) -> None:
+    def begin_sync(self) -> _Sync:
+        return self._alive().begin_sync()
+
+    def end_sync(self, sync: _Sync) -> None:
         node = self._alive()
         self._disk.check("sync", self.path)
         faults = self._disk.faults
@@ -221,7 +266,7 @@ class MemoryFile:
                 faults.syncs_until_error = None
                 node.drop()
                 self._disk.fail("fdatasync", self.path, "Input/output error")
-        node.sync()
+        node.end_sync(sync)
 
 
 class MemoryDisk:
@@ -238,6 +283,7 @@ class MemoryDisk:
             None  # (what, path): a test may crash us there
         )
         self._random = random
+        self._loss: Loss = "dice"
         self._root = _Directory()
 
     # What happens to a disk
@@ -250,7 +296,7 @@ class MemoryDisk:
         self.faults = Faults()
         self.before_change = None
         if kept == "power":
-            self._root.lose_power(self._random)
+            self._root.lose_power(self._random, self._loss)
 
     def copy(self, loop: Loop, random: Random) -> "MemoryDisk":
         """Another disk with the same files, as a killed process would leave them."""
@@ -258,9 +304,10 @@ class MemoryDisk:
         copy._root = self._root.copy()
         return copy
 
-    def set_dice(self, random: Random) -> None:
+    def set_dice(self, random: Random, loss: Loss = "dice") -> None:
         """Other fates for what is not synced at the next power cuts."""
         self._random = random
+        self._loss = loss
 
     def allow_write(self, path: str, size: int) -> int:
         """How many of the bytes reach the file; raises where the write fails outright."""
@@ -371,19 +418,26 @@ class MemoryDisk:
 
     def sync(self, files: Sequence[File]) -> Future[None]:
         life = self.life
+        begun = self._begin(files)
 
         def work() -> None:
             if life != self.life:
                 raise StorageFault("the machine went down before the sync")
-            self.sync_now(files)
+            self._end(begun)
 
         return self.loop.in_thread(work)
 
     def sync_now(self, files: Sequence[File]) -> None:
-        for file in files:
-            assert isinstance(file, MemoryFile)
+        self._end(self._begin(files))
+
+    def _begin(self, files: Sequence[File]) -> Sequence[tuple[MemoryFile, _Sync]]:
+        mine = cast("Sequence[MemoryFile]", files)  # a disk is only given its own files
+        return [(file, file.begin_sync()) for file in mine]
+
+    def _end(self, begun: Sequence[tuple[MemoryFile, _Sync]]) -> None:
+        for file, sync in begun:
             self.syncs += 1
-            file.sync()
+            file.end_sync(sync)
 
     def sync_directory(self, path: str) -> None:
         self.check("sync directory", path)

@@ -245,9 +245,12 @@ class Producer:
         self.used = False  # the transaction has something to end
         self.left_behind = False  # an InitProducerId of ours had no answer: it may still come
 
-    def name_values(self, count: int) -> list[str]:
+    def name_values(self, count: int, size: int = 0) -> list[str]:
+        """`size`: so many bytes at least has the first."""
         self._count += 1
-        return [f"{self.process}.{self._count}.{each}" for each in range(count)]
+        values = [f"{self.process}.{self._count}.{each}" for each in range(count)]
+        values[0] = values[0].ljust(size, "-")
+        return values
 
     # Identity
 
@@ -405,6 +408,34 @@ class Producer:
                     self._again_or_defect(error, "Produce")
         if ended is not None:
             raise ended
+
+    async def send_again(self, at: str, values: Sequence[str], sequence: int) -> int:
+        """A batch that was acknowledged, as after a lost answer: where it stands. No part of the history."""
+        op = Send(process=self.process, partition=at, values=values)
+        next_sequence, self._sequences[at] = self._sequences.get(at, 0), sequence
+        topic, index = split(at)
+        part = PartitionProduceData(index=index, records=self._batch(op))
+        self._sequences[at] = next_sequence
+        request = ProduceRequest(
+            acks=-1, timeout_ms=1_000, topic_data=[TopicProduceData(name=topic, partition_data=[part])]
+        )
+        for _ in range(TRIES):
+            try:
+                answer: ProduceResponse = await self.session.ask(
+                    0, self.protocol.produce, request, ProduceResponse, "leader"
+                )
+            except Unreachable:
+                await self.session.rest()
+                continue
+            found = answer.responses[0].partition_responses[0]
+            if E(found.error_code) not in AGAIN | UNCLEAR:
+                break
+            await self.session.rest()
+        else:
+            raise MustAbort("gave up", bump=True)
+        if found.error_code != E.NONE:
+            raise Defect(f"a copy of a batch that was acknowledged was answered {E(found.error_code).name}")
+        return found.base_offset
 
     def _batch(self, op: Send) -> bytes:
         now = self.session.world.clock.wall_ms()

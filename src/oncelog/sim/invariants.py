@@ -54,6 +54,8 @@ EDGES: Final = frozenset(
     for after in all_after
 )
 """Kafka's states, and which may follow which; "-": nothing is known of the id."""
+PREPARED: Final = frozenset(number for number, name in enumerate(STATES) if name.startswith("Prepare"))
+LOOKUPS: Final = 8  # in each segment
 HOUSEKEEPING: Final = Counter(
     {
         "ClassicEngine._every.<locals>.run": 4,  # checkpoints, retention, cleaning, expiry of producers
@@ -122,12 +124,17 @@ class Shadow:
     """One partition's log as the bytes tell it."""
 
     def __init__(self, partition: ClassicPartition, before: "Shadow | None" = None) -> None:
-        self._partition = partition
+        self.partition = partition
         self._segment: Segment | None = None
         self._position = 0
         self.end: int | None = None
         self._open: dict[int, int] = {}  # producer id -> first offset of its transaction
-        self._ended: list[tuple[int, int]] = []  # (first, marker), of markers not below the high watermark
+        self._ended: list[
+            tuple[int, int, int]
+        ] = []  # (first, marker, producer id), of markers not below the high watermark
+        self.decided: list[
+            tuple[int, int, bool, int]
+        ] = []  # (producer id, epoch, commit, marker), for who looks
         self._over: list[tuple[int, int, int]] = []  # (producer id, first, marker) of all that ended
         self._epochs: dict[int, int] = {}
         self._sequences: dict[tuple[int, int], int] = {}  # (producer id, epoch) -> next sequence
@@ -142,7 +149,7 @@ class Shadow:
                 self._open[producer] = first
 
     def catch_up(self) -> None:
-        for segment in unread(self._partition.segments, self._segment, self._position):
+        for segment in unread(self.partition.segments, self._segment, self._position):
             if segment is not self._segment:
                 self._segment, self._position = segment, 0
             for batch in batches_from(segment, self._position):
@@ -151,7 +158,7 @@ class Shadow:
 
     def _note(self, batch: bytes) -> None:
         offset, _, attributes, delta, producer, epoch, sequence = BATCH.unpack_from(batch)
-        name = self._partition.directory
+        name = self.partition.directory
         if self.end is not None and offset != self.end:
             raise Broken(f"1: {name}: a batch at {offset} follows one that ends at {self.end}")
         self.end = offset + delta + 1
@@ -163,15 +170,17 @@ class Shadow:
             )
         self._epochs[producer] = epoch
         if attributes & CONTROL:
-            if read_marker(batch) is not None:
+            marker = read_marker(batch)
+            if marker is not None:
                 first = self._open.pop(producer, None)
                 if first is not None:
-                    self._ended.append((first, offset))
+                    self._ended.append((first, offset, producer))
                     self._over.append((producer, first, offset))
+                    self.decided.append((producer, epoch, marker.commit, offset))
             return
         key = (producer, epoch)
         wanted = self._sequences.get(key)
-        if wanted is not None and sequence != wanted and not self._partition.topic.startswith("__"):
+        if wanted is not None and sequence != wanted and not self.partition.topic.startswith("__"):
             raise Broken(
                 f"6: {name} {offset}: sequence {sequence} of producer {producer}/{epoch}, wanted {wanted}"
             )
@@ -184,8 +193,17 @@ class Shadow:
             self._ended = [each for each in self._ended if each[1] >= high_watermark]
         elif not self._open:
             return max(high_watermark, log_start)
-        undecided = [*self._open.values(), *(first for first, _ in self._ended)]
+        undecided = [*self._open.values(), *(first for first, _, _ in self._ended)]
         return max(min([high_watermark, *undecided]), log_start)
+
+    def left_open(self, producer: int, high_watermark: int) -> str:
+        """Why the transaction of this producer is not durably over here; empty if it is."""
+        if producer in self._open:
+            return f"is open since {self._open[producer]}"
+        for first, marker, whose in self._ended:
+            if whose == producer and marker >= high_watermark:
+                return f"of {first} has its marker at {marker}, and only what is below {high_watermark} is durable"
+        return ""
 
 
 class Graph:
@@ -194,22 +212,37 @@ class Graph:
     def __init__(
         self, partition: ClassicPartition, known: "dict[bytes, list[tuple[bytes, Stored | None]]]"
     ) -> None:
-        self._partition = partition
+        self.partition = partition
         self._known = known  # what each batch says that was read before, here or in an earlier life
         self._segment: Segment | None = None
         self._position = 0
         self._next = 0
         self._last: dict[bytes, Stored] = {}
-        for _ in self._records():  # of earlier lives, and cleaned: there may be gaps
-            pass
+        self.prepared: dict[
+            int, tuple[int, int, bool]
+        ] = {}  # producer id -> end of the record, epoch, commit
+        self.completed: list[tuple[bytes, int]] = []  # (id, producer id of its transaction), for who looks
+        for _, _, after in self._records():  # of earlier lives, and cleaned: there may be gaps
+            self._note(after)
+
+    def _note(self, after: "Stored | None") -> None:
+        if after is not None and after.status in PREPARED:
+            self.prepared[after.producer_id] = (
+                self._next,
+                after.epoch,
+                STATES[after.status] == "PrepareCommit",
+            )
 
     def catch_up(self) -> None:
         for name, before, after in self._records():
+            self._note(after)
             step = (STATES[before.status] if before else "-", STATES[after.status] if after else "-")
             if step not in EDGES:
                 raise Broken(f"11: {name} went from {step[0]} to {step[1]}: {before}, {after}")
             if before is None or after is None:
                 continue
+            if before.status in PREPARED:
+                self.completed.append((name, before.producer_id))
             if before.started_ms is not None and after.started_ms not in (None, before.started_ms):
                 raise Broken(f"11: {name} was opened twice, its timeout begins anew: {before}, {after}")
             if before.producer_id != after.producer_id:
@@ -218,7 +251,7 @@ class Graph:
                 raise Broken(f"10: {name} went back to an older epoch: {before}, {after}")
 
     def _records(self) -> Iterator[tuple[bytes, "Stored | None", "Stored | None"]]:
-        for segment in unread(self._partition.segments, self._segment, self._position):
+        for segment in unread(self.partition.segments, self._segment, self._position):
             if segment is not self._segment:
                 self._segment, self._position = segment, 0
             for batch in batches_from(segment, self._position):
@@ -321,7 +354,9 @@ class Invariants:
                 self._watched.add(partition.directory)
                 if "compact" not in partition.config.cleanup_policy and not self._expiry:
                     before = self._shadows.get(partition.directory)
-                    self._shadows[partition.directory] = Shadow(partition, before)
+                    shadow = self._shadows[partition.directory] = Shadow(partition, before)
+                    shadow.catch_up()
+                    shadow.decided.clear()  # in earlier lives
                 if partition.topic == TRANSACTION_STATE:
                     self._graphs[partition.directory] = Graph(partition, self._states)
                 partition.watch(lambda partition=partition: self._look(partition))
@@ -344,10 +379,14 @@ class Invariants:
         graph = self._graphs.get(name)
         if graph is not None:
             graph.catch_up()
+            if graph.completed:
+                self._check_completed(graph)
         shadow = self._shadows.get(name)
         if shadow is None:
             return
         shadow.catch_up()
+        if shadow.decided:
+            self._check_decided(partition, shadow)
         if shadow.end is not None and shadow.end != state.log_end_offset:
             raise Broken(f"1: {name}: the log ends at {shadow.end}, the broker says {state.log_end_offset}")
         wanted = shadow.last_stable(state.high_watermark, state.log_start_offset)
@@ -355,6 +394,76 @@ class Invariants:
             raise Broken(f"4: {name}: LSO is {stable}, wanted {wanted}")
         if partition.undecided() != state.high_watermark - wanted:
             raise Broken(f"4: {name}: {partition.undecided()} undecided offsets, LSO {wanted}")
+
+    def _check_decided(self, partition: ClassicPartition, shadow: Shadow) -> None:
+        """8: a marker ends a transaction as it was decided, and the decision was durable before it was written."""
+        decided, shadow.decided = shadow.decided, []
+        for graph in self._graphs.values():
+            graph.catch_up()
+        for producer, epoch, commit, marker in decided:
+            if producer in self.ghosts:
+                continue
+            what = (
+                f"8: {partition.directory} {marker}: {'commit' if commit else 'abort'} of {producer}/{epoch}"
+            )
+            found = [
+                (graph, graph.prepared[producer])
+                for graph in self._graphs.values()
+                if producer in graph.prepared
+            ]
+            if not found:
+                raise Broken(f"{what}, which nobody decided")
+            graph, (end, prepared, wanted) = max(found, key=lambda each: each[1][1])
+            if (prepared, wanted) != (epoch, commit):
+                raise Broken(f"{what}, decided was {'commit' if wanted else 'abort'} of epoch {prepared}")
+            if end > graph.partition.state.high_watermark:
+                raise Broken(f"{what}, and the decision below {end} is not durable")
+
+    def _check_completed(self, graph: Graph) -> None:
+        """8: when a transaction is said to be complete, no partition has it open, and its markers are durable."""
+        completed, graph.completed = graph.completed, []
+        for shadow in self._shadows.values():
+            shadow.catch_up()
+            for name, producer in completed:
+                why = shadow.left_open(producer, shadow.partition.state.high_watermark)
+                if why:
+                    raise Broken(
+                        f"8: {name} is complete, and in {shadow.partition.directory} its transaction {why}"
+                    )
+
+    def check_logs(self, machine: Machine) -> None:
+        """At rest: 14 every transaction in a log has its end behind it, also where the cleaner has been; and lookups, everywhere."""
+        for partition in self.partitions(machine):
+            still: dict[int, int] = {}
+            for segment in partition.segments:
+                for batch in batches_from(segment, 0):
+                    offset, _, attributes, _, producer, _, _ = BATCH.unpack_from(batch)
+                    if attributes & CONTROL:
+                        still.pop(producer, None)
+                    elif attributes & TRANSACTIONAL:
+                        still.setdefault(producer, offset)
+            if still:
+                raise Broken(
+                    f"14: {partition.directory}: {still} (producer id, offset) have no end in the log"
+                )
+            self._check_lookups(partition)
+
+    def check_cleaned(self, machine: Machine) -> None:
+        """Lookups in what the cleaner may have been at when the broker died."""
+        for partition in self.partitions(machine):
+            if "compact" in partition.config.cleanup_policy:
+                self._check_lookups(partition)
+
+    def _check_lookups(self, partition: ClassicPartition) -> None:
+        """Who looks for an offset finds the batch that has it, also in the middle of a segment, where an index leads."""
+        for segment in partition.segments:
+            there = list(batches_from(segment, 0))
+            for batch in there[:: max(len(there) // LOOKUPS, 1)]:
+                base, _, _, delta, _, _, _ = BATCH.unpack_from(batch)
+                found = segment.find(base)
+                if found is None or (found.base_offset, found.last_offset) != (base, base + delta):
+                    raise Broken(f"2: {partition.directory}: who looks for {base} finds {found}")
+                self.looks += 1
 
     def check_orphans(self, machine: Machine) -> None:
         """9: whoever has a transaction open in a partition has it open at the coordinator, with that partition."""

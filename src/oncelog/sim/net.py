@@ -32,6 +32,7 @@ FRAME_LIMIT_BYTES: Final = 1 << 24
 REQUEST_TIMEOUT_MS: Final = 2_000
 END_MS: Final = 1.0  # the end of a stream is under way for so long, and never arrives before what was sent
 FETCH: Final = 1
+INIT_PRODUCER_ID: Final = 22
 END_TXN: Final = 26
 
 
@@ -52,6 +53,7 @@ class Network:
     late_end: float = (
         0.0  # an EndTxn comes just after its client gave up and asked again elsewhere (KAFKA-17754)
     )
+    late_init: float = 0.0  # the same of an InitProducerId
 
 
 class Host(Protocol):
@@ -63,6 +65,10 @@ class Host(Protocol):
     def loop(self) -> Loop: ...
     @property
     def alive(self) -> bool: ...
+    def told(self, frame: bytes) -> None:
+        """A client has this answer, byte by byte."""
+        ...
+
     def broken(self, fault: BaseException) -> None:
         """A handler raised what no handler may raise."""
         ...
@@ -158,6 +164,8 @@ class Link(ABC):
         delay = -log(1.0 - rng.random()) * network.delay_ms  # rng.expovariate(1.0), written out
         if network.late_end and key == END_TXN and rng.random() < network.late_end:
             delay += REQUEST_TIMEOUT_MS + rng.uniform(5.0, 200.0)
+        if network.late_init and key == INIT_PRODUCER_ID and rng.random() < network.late_init:
+            delay += REQUEST_TIMEOUT_MS + rng.uniform(5.0, 900.0)
         if network.stall and rng.random() < network.stall:
             delay += rng.uniform(*network.stall_ms)
         at = now + delay
@@ -257,6 +265,7 @@ class WireLink(Link):
     def _at_client(self, data: bytes) -> None:
         if self.is_open:
             for frame in self._out.feed(data):
+                self._host.told(frame)
                 self._answered(int.from_bytes(frame[:4], "big"), frame)
 
 

@@ -11,6 +11,7 @@ from oncelog.sim.net import Network
 PAY, MAP, OLD, IN, OUT = "pay", "map", "old", "in", "out"
 GROUP: Final = "copiers"
 WORKERS: Final = "workers"
+LARGE_SEGMENT_BYTES: Final = 8_192  # in smaller ones some batch would find no place
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Plan:
     two_phases: int = 0  # transactions that somebody else decides (KIP-939)
     late: int = 0  # tales of requests that come late
     write_errors: bool = False  # a write fails outright now and then: EIO
+    large: float = 0.0  # chance that a batch has a value of one or two thousand bytes
     flips: int = 0  # single bits, each in a copy of what a clean stop left behind
 
     @cached_property
@@ -156,11 +158,25 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
     narrow = rude > 0 and new.random() < 0.3
     tenants = new.choice([0, 0, 3]) if not expire_ids else 0
     prepared = new if settings["recovery.ongoing"] == "keep" else Random(f"prepared {seed}")
-    two_phases = prepared.choice([0, 0, 0, 2]) if server_version == 2 else 0
+    drawn = prepared.choice([0, 0, 0, 2]) if server_version == 2 else 0
+    elsewhere = Random(f"elsewhere {seed}")  # dice of its own, as those of `large`
+    two_phases = drawn if server_version == 2 else elsewhere.choice([0, 0, 2])
+    large = Random(f"large {seed}").choice([0.0, 0.4])
+    if narrow or int(settings["log.segment.bytes"]) < LARGE_SEGMENT_BYTES:
+        large = 0.0
+    tombstones = Random(f"tombstones {seed}")
+    if expire_ids and tombstones.random() < 0.6:
+        # What tells that an id is gone goes soon itself, and the last checkpoint is older.
+        settings["transaction.state.log.checkpoint.bytes"] = tombstones.choice(["4000", "8000"])
+        settings["transaction.state.log.segment.bytes"] = "1024"
+        settings["log.cleaner.delete.retention.ms"] = "0"
+        settings["log.cleaner.backoff.ms"] = "60"
     if narrow:
         settings["message.max.bytes"] = "6000"
     if two_phases:
         settings["transaction.two.phase.commit.enable"] = "true"
+        if guarded and not ghosts:
+            network.late_init = elsewhere.choice([0.0, 0.1])
     if may_stall and not ghosts:
         network.late_end = new.choice([0.0, 0.0, 0.0, 0.06])
     late = Random(f"late {seed}").choice([0, 0, 0, 0, 0, 3])
@@ -191,6 +207,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         restarts=more.choice([0, 0, 0, 2, 6]),
         slow_disk_ms=more.choice([4.0, 4.0, 4.0, 4.0, 20.0, 90.0]),
         deletes=more.random() < 0.2,
+        large=large,
         flips=more.choice([0] * 9 + [4]),
         forgets=expire_producers,
         ghosts=ghosts,

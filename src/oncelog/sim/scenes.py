@@ -6,10 +6,12 @@ the power is cut and the dice of the disk decide what of the unsynced bytes is l
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Literal
 
+from oncelog.engine.memory import Loss
 from oncelog.sim.clients import (
     TV0,
     TV1,
@@ -20,6 +22,8 @@ from oncelog.sim.clients import (
     Producer,
     Protocol,
     Reader,
+    Session,
+    delete_records,
     fetch_offsets,
 )
 from oncelog.sim.history import Seek
@@ -31,6 +35,8 @@ from oncelog.sim.world import Machine
 from oncelog.tasks import sleep
 
 Kept = Literal["process", "power"]
+Dice = int | Literal["lost", "kept", "names"]
+"""What a power cut leaves: one of many rolls, or what is named (engine.memory.Loss)."""
 TRIES: Final = 30
 MONTH_MS: Final = 30 * 86_400_000  # longer than the longest timeout, which is that of two phases: 2^31 - 1 ms
 BASE: Final = {
@@ -58,6 +64,8 @@ class Scene:
     topics: Mapping[str, tuple[int, dict[str, str]]] = field(
         default_factory=lambda: {PAY: (2, dict[str, str]()), OUT: (1, dict[str, str]())}
     )
+    slow_disk_ms: float = 4.0
+    soon: int = 0  # the second crash: a kill before one of so many changes behind the recovery, not inside it
 
     def plan(self) -> Plan:
         settings = {**BASE, **self.settings}
@@ -80,6 +88,7 @@ class Scene:
             slow_coordinator=0.0,
             admin=False,
             expiry=False,
+            slow_disk_ms=self.slow_disk_ms,
         )
 
 
@@ -94,11 +103,14 @@ class Cut:
 class Play(Stage):
     """One scene with the crashes given."""
 
-    def __init__(self, scene: Scene, cuts: Sequence[Cut] = (), dice: int = 0) -> None:
+    def __init__(self, scene: Scene, cuts: Sequence[Cut] = (), dice: Dice = 0) -> None:
         super().__init__(f"scene {scene.name}", "core", scene.plan())
         self._scene = scene
         self._cuts = list(cuts)
-        self._dice = dice
+        self._dice: Dice = dice
+        self._count: Callable[[str, str], None] | None = None
+        self._is_own = False  # the crash that comes belongs to the scene
+        self.cuts_made = 0
         self.changes = 0  # of the disk, from the beginning of the scene or the last crash on
         self.recovery_changes = 0  # of the disk, from the last crash until the broker was up
         self._instances = 0
@@ -106,7 +118,7 @@ class Play(Stage):
 
     async def _play(self) -> None:
         await self._create_topics()
-        self.world.disk.set_dice(Random(f"dice {self._dice}"))  # the fates differ, the scene does not
+        self._set_dice()
         self.world.on_crash = self._next_cut
         self._next_cut()
         await self._scene.play(self)
@@ -115,21 +127,59 @@ class Play(Stage):
         self.counts["crash points"] = self.world.crashes
         await self._finish()
 
+    def _set_dice(self) -> None:
+        """The fates differ, the scene does not."""
+        loss: Loss = "dice" if isinstance(self._dice, int) else self._dice
+        self.world.disk.set_dice(Random(f"dice {self._dice}"), loss)
+
     def _next_cut(self) -> None:
         """Arms the next crash, or only counts."""
+        if self._is_own:
+            self._is_own = False
+            self.world.disk.before_change = self._count
+            return
         self.changes = 0
         cut = self._cuts.pop(0) if self._cuts else None
 
         def count(what: str, path: str) -> None:
             self.changes += 1
             if cut is not None and self.changes == cut.at:
+                self.cuts_made += 1
                 self.world.cut_at(what, path, cut.kept)
 
-        self.world.disk.before_change = count
+        self.world.disk.before_change = self._count = count
+
+    def kill_at(self, what: str, text: str) -> None:
+        """Kills the broker just before the next such change of a path with this text; part of what happens."""
+        count = self._count
+
+        def kill(found: str, path: str) -> None:
+            if found == what and text in path:
+                self._is_own = True
+                self.world.cut_at(found, path, "process")
+            if count is not None:
+                count(found, path)
+
+        self.world.disk.before_change = kill
+
+    def cut_power(self, loss: Loss) -> None:
+        """The same of a power cut, now."""
+        self._is_own = True
+        self.world.disk.set_dice(Random("own"), loss)
+        self.world.crash("power")
+        self._set_dice()
+
+    async def restart(self) -> None:
+        """A clean stop. It may be cut off too."""
+        crashes = self.world.crashes
+        await self.world.restart("process")
+        if self.world.crashes == crashes:
+            self.world.disk.before_change = self._count
 
     def _up(self, machine: Machine) -> None:
         assert machine.alive
         self.recovery_changes = self.changes
+        self.invariants.check_cleaned(machine)
 
     # What scenes are made of
 
@@ -164,8 +214,8 @@ class Play(Stage):
         raise Defect("a transaction could not be ended")
 
 
-async def _some(producer: Producer, *partitions: str, count: int = 2) -> None:
-    await producer.send({at: producer.name_values(count) for at in partitions})
+async def _some(producer: Producer, *partitions: str, count: int = 2, size: int = 0) -> None:
+    await producer.send({at: producer.name_values(count, size) for at in partitions})
 
 
 def _ends(protocol: Protocol, *, commit: bool) -> "Callable[[Play], Coroutine[Any, Any, None]]":
@@ -294,6 +344,16 @@ async def _cleaning(stage: Play) -> None:
         await sleep(stage.world.loop, 40.0)
 
 
+async def _cleaning_a_little(stage: Play) -> None:
+    """One record of a segment goes, so that its old index does not look too long for the new log."""
+    producer = stage.producer(None)
+    await producer.init()
+    for number in range(5):
+        values = producer.name_values(4, 200)
+        await producer.send({"map-0": values}, keys={"map-0": [f"{key}{number}" for key in "yxxz"]})
+    await sleep(stage.world.loop, 100.0)
+
+
 async def _retention(stage: Play) -> None:
     producer = stage.producer(None)
     await producer.init()
@@ -313,13 +373,14 @@ async def _plain(stage: Play) -> None:
         await each.init()
     for _ in range(5):
         for each in producers:
-            await _some(each, "pay-0", "pay-1")
+            await _some(each, "pay-0", "pay-1", size=LARGE_BYTES)
 
 
 async def _decided_elsewhere(stage: Play) -> None:
     """KIP-939: prepared, and ended by an heir a month later."""
+    protocol = TV2 if stage.plan.settings.get("transaction.version", "2") == "2" else TV1
     for number in range(TRIES):
-        phases = TwoPhases(stage.world, stage.history, stage.rng, f"a{number}")
+        phases = TwoPhases(stage.world, stage.history, stage.rng, f"a{number}", protocol)
         try:
             await phases.prepare({"pay-0": 2, "pay-1": 1})
             if number == 0:
@@ -346,7 +407,57 @@ async def _expires(stage: Play) -> None:
     await _again(stage, fresh, True)
 
 
+async def _many_at_once(stage: Play) -> None:
+    """The log of transactional ids grows all the time, so that a checkpoint is always being written."""
+
+    async def work(number: int) -> None:
+        producer = stage.producer(f"a{number}")
+        for _ in range(2):
+            try:
+                await producer.init()
+                await stage.transaction(producer, lambda mine: _some(mine, "pay-0"))
+            except Fenced:
+                producer = stage.producer(f"a{number}")
+
+    for task in [stage.world.spawn(work(number), f"a{number}") for number in range(4)]:
+        await task
+
+
+async def _clean_stop(stage: Play) -> None:
+    """Stopped, and killed where the log rolls next, before what the roll writes is there. Then all but the newest segment goes,
+    and the power; who has written only before all of it is still known."""
+    at = "pay-0"
+    producer = stage.producer(None)
+    await producer.init()
+    batches = [producer.name_values(1, 100) for _ in range(4)]
+    for values in batches:
+        await producer.send({at: values})
+    session = Session(stage.world, stage.rng, "deleter")
+    offsets = [await producer.send_again(at, values, number) for number, values in enumerate(batches)]
+    await sleep(stage.world.loop, 200.0)  # a checkpoint: the recovery point is the log end
+    await stage.restart()
+    stage.kill_at("create", ".snapshot")
+    other = stage.producer(None)
+    await other.init()
+    await _some(other, at, size=900)
+    await until_told(lambda: delete_records(session, at, -1), session)
+    stage.cut_power("names")
+    for number, values in enumerate(batches):
+        found = await producer.send_again(at, values, number)
+        if found != offsets[number]:
+            raise Defect(f"a copy of the batch at {offsets[number]} was answered {found}")
+
+
+async def until_told(ask: Callable[[], Coroutine[Any, Any, bool]], session: Session) -> None:
+    while True:
+        with suppress(Unreachable):
+            if await ask():
+                return
+        await session.rest()
+
+
 SMALL: Final = {"segment.bytes": "1024"}
+LARGE_BYTES: Final = 700  # a batch with such a value has two sectors
 SCENES: Final = (
     Scene("commit and abort, TV2", _ends(TV2, commit=True)),
     Scene("abort and commit, TV1", _ends(TV1, commit=False)),
@@ -365,24 +476,45 @@ SCENES: Final = (
         {MAP: (1, {"cleanup.policy": "compact", **SMALL})},
     ),
     Scene(
+        "cleaning a little",
+        _cleaning_a_little,
+        {"log.cleaner.backoff.ms": "20"},
+        {MAP: (1, {"cleanup.policy": "compact", **SMALL})},
+    ),
+    Scene(
         "retention",
         _retention,
         {"log.retention.check.interval.ms": "25", "log.segment.delete.delay.ms": "10"},
         {OLD: (1, {"retention.bytes": "1500", **SMALL})},
     ),
-    Scene("no transactions", _plain, {"log.segment.bytes": "1024"}),
+    Scene("no transactions", _plain, {"log.segment.bytes": "2048"}),
     Scene("expiry of an id", _expires, {"transactional.id.expiration.ms": "500"}),
     Scene("two phases, a month apart", _decided_elsewhere, {"transaction.two.phase.commit.enable": "true"}),
+    Scene(
+        "two phases, transaction.version=0",
+        _decided_elsewhere,
+        {"transaction.two.phase.commit.enable": "true", "transaction.version": "0"},
+    ),
+    Scene("clean stop", _clean_stop, topics={PAY: (1, SMALL)}),
+    Scene(
+        "checkpoints",
+        _many_at_once,
+        {"transaction.state.log.checkpoint.bytes": "1"},
+        topics={PAY: (1, {})},
+        slow_disk_ms=20.0,
+        soon=12,
+    ),
 )
-TWICE: Final = ("commit and abort, TV2", "takeover, commit answered at prepare", "cleaning")
-"""Scenes with a second crash inside the recovery from the first."""
-POWER_DICE: Final = 6
+TWICE: Final = ("commit and abort, TV2", "takeover, commit answered at prepare", "cleaning", "checkpoints")
+"""Scenes with a second crash inside the recovery from the first, or soon after it."""
+POWER_DICE: Final[tuple[Dice, ...]] = ("lost", "kept", "names", 0, 1)
 
 
-def outcomes(scene: Scene) -> list[tuple[Kept, int]]:
-    """What may be left after a crash: all of the page cache, or what the dice say."""
-    killed: list[tuple[Kept, int]] = [("process", 0)]
-    cut: list[tuple[Kept, int]] = [("power", dice) for dice in range(POWER_DICE)]
+def outcomes(scene: Scene) -> list[tuple[Kept, Dice]]:
+    """What may be left after a crash: all of the page cache; of a power cut nothing that was not synced, all of it, the names
+    alone, or what the dice say."""
+    killed: list[tuple[Kept, Dice]] = [("process", "lost")]  # and at the next power cut
+    cut: list[tuple[Kept, Dice]] = [("power", dice) for dice in POWER_DICE]
     return killed + cut if scene.plan().power else killed
 
 
@@ -392,26 +524,31 @@ def count_changes(scene: Scene) -> int:
     return play.changes
 
 
-def points(scene: Scene, share: int = 0, of: int = 1) -> Iterator[tuple[Cut, int]]:
+def points(scene: Scene, share: int = 0, of: int = 1) -> Iterator[tuple[Cut, Dice]]:
     """Every crash point of a scene with every outcome, or one share of them."""
-    every = [
+    every: list[tuple[Cut, Dice]] = [
         (Cut(at, kept), dice) for at in range(1, count_changes(scene) + 1) for kept, dice in outcomes(scene)
     ]
     yield from every[share::of]
 
 
-def points_in_recovery(scene: Scene, at: int, kept: Kept, dice: int) -> Iterator[tuple[Cut, Cut]]:
-    """A crash, and a second one before each change that the recovery from the first makes."""
-    first = Cut(at, kept)
+def points_in_recovery(scene: Scene, at: int) -> Iterator[tuple[tuple[Cut, Cut], Dice]]:
+    """A power cut, and a second one before each change that the recovery from the first makes; or a kill soon after it."""
+    first = Cut(at, "power")
+    dice: Dice = "lost" if scene.soon else POWER_DICE[at % len(POWER_DICE)]
     probe = Play(scene, [first], dice)
     probe.world.on_up.append(lambda _: seen.append(probe.recovery_changes))
     seen: list[int] = []
     probe.run()
-    for second in range(1, seen[1] + 1):  # the first life began before the scene
-        yield first, Cut(second, kept)
+    recovery = seen[1]  # the first life began before the scene
+    for second in range(1, scene.soon + 1):
+        yield (first, Cut(recovery + second, "process")), dice
+    if not scene.soon:
+        for second in range(1, recovery + 1):
+            yield (first, Cut(second, "power")), dice
 
 
-def run_point(scene: Scene, cuts: Sequence[Cut], dice: int) -> Play:
+def run_point(scene: Scene, cuts: Sequence[Cut], dice: Dice) -> Play:
     play = Play(scene, cuts, dice)
     play.run()
     return play

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 from typing import Final
 
@@ -29,6 +30,7 @@ from oncelog.sim.clients import (
     EARLIEST,
     LATEST,
     TV1,
+    TV2,
     Defect,
     Fenced,
     MustAbort,
@@ -42,7 +44,7 @@ from oncelog.sim.clients import (
     list_offset,
     write_marker,
 )
-from oncelog.sim.history import Crash, EndTxn, History, Partition, Poll
+from oncelog.sim.history import Crash, End, EndTxn, History, Op, Partition, Poll
 from oncelog.sim.invariants import Invariants
 from oncelog.sim.judge import Judge
 from oncelog.sim.late import Late
@@ -61,6 +63,8 @@ LIMIT_STEPS: Final = 150_000
 LARGEST_SET_BACK_MS: Final = 600_000
 SWEEP_MS: Final = 150
 QUICK_MS: Final = 4.0  # of a healthy disk
+COMMITS_WITHIN_MS: Final = 3_000
+LATE_MARKER_MS: Final = 300.0  # while the broker stops, at most
 
 
 @dataclass(slots=True)
@@ -85,15 +89,21 @@ def quiet() -> Generator[None]:
 
 
 class Hindrance(Points):
-    """Holds the coordinator up at its named points, and loses markers on their way."""
+    """Holds the coordinator up at its named points, and loses markers on their way; while the broker stops all are late."""
 
     def __init__(self, world: World, rng: Random, chance: float, judge: Judge) -> None:
         self._world = world
         self._rng = rng
         self.chance = chance
+        self._is_slow = chance > 0.0
+        self._stops = Random(f"late markers {world.seed}")
         self._judge = judge
 
     async def reach(self, point: str, transactional_id: str, partition: TopicPartition | None = None) -> None:
+        if point == "before_marker" and self._world.machine.is_stopping:
+            await sleep(self._world.machine.loop, self._stops.uniform(0.0, LATE_MARKER_MS))
+        if not self._is_slow:
+            return
         if self._rng.random() < 0.1:
             self._judge.look(self._world.machine, transactional_id)
         if self._rng.random() >= self.chance:
@@ -113,6 +123,7 @@ class Stage(ABC):
         self.world = World(seed, plan.settings, network=plan.network, profile=profile, survives_faults=True)
         self.history = History()
         self.checker = Checker(self.history)
+        self.history.listen(lambda _: None, self._note)
         self.world.loop.longest_work_ms = plan.slow_disk_ms
         self.invariants = Invariants(self.world, expiry=plan.expiry)
         self.counts: Counter[str] = Counter()
@@ -147,13 +158,18 @@ class Stage(ABC):
     def _random(self, name: str) -> Random:
         return Random(f"{name} {self.seed}")
 
+    def _note(self, op: Op) -> None:
+        """What a client was told belongs to the trace."""
+        found = [getattr(op, name) for name in op.found] if op.end is End.OK else op.why
+        self.world.note(f"{op.number} {op.process} {op.f} {op.end.value} {found}")
+
     @abstractmethod
     async def _play(self) -> None: ...
 
     def _calm(self) -> None:
         """Faults are over."""
         network = self.world.network
-        network.stall = network.lose_reply = network.reset = network.late_end = 0.0
+        network.stall = network.lose_reply = network.reset = network.late_end = network.late_init = 0.0
         if isinstance(self.world.points, Hindrance):
             self.world.points.chance = 0.0
         self.world.loop.longest_work_ms = QUICK_MS
@@ -213,6 +229,11 @@ class Stage(ABC):
         """Nobody works any more: what is left must come to rest, and survive."""
         self._calm()
         await self._come_to_rest()
+        if self.plan.expiry:
+            self.invariants.check_all_replays()  # before ids that are forgotten are taken up again
+        await self._commit_all()
+        await self._come_to_rest()
+        self.invariants.check_all_replays()
         kept = "power" if self.plan.power else "process"
         self.history.now(Crash(process="broker", kept=kept))
         self.world.crash(kept)
@@ -229,11 +250,45 @@ class Stage(ABC):
         while True:
             why = self.invariants.unrest() or self.invariants.left_behind()
             if why is None:
-                self.invariants.check_all_replays()
                 return
             if world.loop.now_ms > deadline:
                 raise Defect(f"not at rest after all faults: {why}")
             await sleep(world.loop, 50.0)
+
+    def _owners(self) -> list[tuple[str, Protocol]]:
+        """The transactional ids of the story, with what their owners speak."""
+        return []
+
+    async def _commit_all(self) -> None:
+        """Liveness: whoever has an id can commit."""
+        for task in [self.world.spawn(self._commit_once(*owner), owner[0]) for owner in self._owners()]:
+            await task
+
+    async def _commit_once(self, transactional_id: str, protocol: Protocol) -> None:
+        """A new instance writes to every partition of a topic and commits. What was sent before the faults were over may still come
+        and be in its way, so it may try again for so long."""
+        loop, rng = self.world.loop, self._random(f"last of {transactional_id}")
+        before_ms = loop.now_ms + self.plan.network.stall_ms[1] + COMMITS_WITHIN_MS
+        targets = [each for each in self.plan.partitions if each.startswith(PAY)]
+        for life in count(1):
+            process = f"{transactional_id} at last {life}"
+            producer = Producer(self.world, self.history, rng, process, transactional_id, protocol)
+            try:
+                await producer.init()
+                producer.begin()
+                await producer.send({at: producer.name_values(1) for at in targets})
+                await producer.end(commit=True)
+                self.counts["committed at last"] += 1
+            except (Fenced, MustAbort) as why:
+                left = why
+            else:
+                left = None
+            producer.session.leave()
+            if loop.now_ms > before_ms:
+                raise Defect(f"{transactional_id} could not commit after all faults: {left}")
+            if left is None:
+                return
+            await sleep(loop, rng.uniform(1.0, 100.0))
 
     async def _look(self) -> None:
         for committed in (True, False):
@@ -247,6 +302,7 @@ class Stage(ABC):
             await fetch_offsets(session, self.history, "last", WORKERS, inputs, final=True)
         self.invariants.check_all(self.world.machine)
         self.invariants.check_orphans(self.world.machine)
+        self.invariants.check_logs(self.world.machine)
         if self.plan.flips:
             await self.world.restart("process")
             self.invariants.check_flips(self.plan.flips, self._random("flips"))
@@ -258,7 +314,7 @@ class Story(Stage):
     def __init__(self, seed: int | str, profile: str = "core", plan: Plan | None = None) -> None:
         super().__init__(seed, profile, draw(seed) if plan is None else plan)
         self.judge = Judge(self._random("judge"))
-        if self.plan.slow_coordinator:
+        if self.plan.slow_coordinator or self.plan.restarts:
             self.world.points = self.world.machine.runtime.transactions.points = Hindrance(
                 self.world, self._random("hindrance"), self.plan.slow_coordinator, self.judge
             )
@@ -268,6 +324,7 @@ class Story(Stage):
         if not self.plan.clock_jumps and not self.plan.expiry:
             self.world.before_crash = self.invariants.remember_bumps
         self._busy = True  # faults may happen
+        self._sizes = self._random("sizes")
         self._reading = True
         self._feeding = 0
         self._searching: set[int] = set()  # workers who may still find something
@@ -341,6 +398,14 @@ class Story(Stage):
             self.counts["kills of ids with a past"] += 1
             self.world.crash("process")  # loaded from the log, as after any restart
 
+    def _owners(self) -> list[tuple[str, Protocol]]:
+        plan = self.plan
+        return [
+            *((each.transactional_id, each.protocol) for each in plan.writers),
+            *((f"copy-{IN}-{index}", protocol) for index, protocol in enumerate(plan.copiers)),
+            *((f"work-{number}", protocol) for number, protocol in enumerate(plan.workers)),
+        ]
+
     # Writers
 
     async def _write(self, writer: Writer, instance: int) -> None:
@@ -392,13 +457,18 @@ class Story(Stage):
     async def _send_some(self, producer: Producer, rng: Random) -> None:
         targets = [each for each in self.plan.partitions if each.startswith((PAY, MAP, OLD))]
         chosen = rng.sample(targets, min(len(targets), rng.choice([1, 1, 2, 3])))
-        batches = {at: producer.name_values(rng.randint(1, 3)) for at in chosen}
+        batches = {at: producer.name_values(rng.randint(1, 3), self._size(at)) for at in chosen}
         keys = {
             at: [f"k{rng.randrange(4)}" for _ in values]
             for at, values in batches.items()
             if at.startswith(MAP)
         }
         await producer.send(batches, keys=keys)
+
+    def _size(self, at: str) -> int:
+        """Of the largest value of a batch, at least: what a power cut may tear has several sectors then."""
+        is_large = self.plan.large and at.startswith(PAY) and self._sizes.random() < self.plan.large
+        return self._sizes.randint(1_000, 2_000) if is_large else 0
 
     async def _give_up(self, producer: Producer, why: MustAbort) -> None:
         """Aborts, and takes a new epoch where a batch may still be under way."""
@@ -758,9 +828,12 @@ class Story(Stage):
         """KIP-939: a transaction is prepared, its producer goes on or dies, and what a database says is done."""
         rng = self._random("two phases")
         targets = [each for each in self.plan.partitions if each.startswith(PAY)]
+        protocol = TV2 if self.plan.settings["transaction.version"] == "2" else TV1
         for number in range(self.plan.two_phases):
             await sleep(self.world.loop, rng.uniform(10.0, 500.0))
-            phases = TwoPhases(self.world, self.history, rng, f"two{number}")
+            phases = TwoPhases(
+                self.world, self.history, rng, f"two{number}", protocol, lasts=not self.plan.expiry
+            )
             try:
                 await phases.prepare({rng.choice(targets): 2})
                 await sleep(self.world.loop, rng.choice([5.0, 700.0]))  # longer than its timeout would be

@@ -10,7 +10,7 @@ from typing import Final
 
 from oncelog.errors import ErrorCode
 from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from oncelog.sim.clients import TV2, Defect, Fenced, Producer
+from oncelog.sim.clients import TV2, Defect, Fenced, MustAbort, Producer, Protocol
 from oncelog.sim.history import History
 from oncelog.sim.world import World
 
@@ -21,12 +21,25 @@ ASKED_MS: Final = 300  # the timeout that it asks for, and that does not count
 class TwoPhases:
     """One transactional id and its transaction."""
 
-    def __init__(self, world: World, history: History, rng: Random, name: str) -> None:
+    def __init__(
+        self,
+        world: World,
+        history: History,
+        rng: Random,
+        name: str,
+        protocol: Protocol = TV2,
+        *,
+        lasts: bool = True,
+    ) -> None:
         self._world = world
+        self._protocol = protocol
+        self._lasts = lasts  # no transactional id expires
+        self._may_be_late = False  # an InitProducerId without an answer may still come
         self._history = history
         self._rng = rng
         self._name = name
         self._lives = 0
+        self._is_inherited = False
         self._owner = self._producer()
 
     def _producer(self) -> Producer:
@@ -38,7 +51,7 @@ class TwoPhases:
             self._rng,
             process,
             self._name,
-            TV2,
+            self._protocol,
             timeout_ms=ASKED_MS,
             two_phase=True,
         )
@@ -58,7 +71,9 @@ class TwoPhases:
             raise Fenced("a late InitProducerId of its owner has aborted what was prepared, as in Kafka")
         if found != wanted:
             raise Defect(f"{self._name}: {wanted} was prepared, and the heir is told of {found}")
+        self._may_be_late = former.left_behind or heir.left_behind
         heir.txn, heir.used = former.txn, True
+        self._is_inherited = True
         self._owner = heir
         request = EndTxnRequest(
             transactional_id=self._name,
@@ -66,13 +81,20 @@ class TwoPhases:
             producer_epoch=former.epoch,
             committed=self._rng.random() < 0.5,
         )
-        answer: EndTxnResponse = await former.session.ask(26, 5, request, EndTxnResponse)
+        version = self._protocol.end
+        answer: EndTxnResponse = await former.session.ask(26, version, request, EndTxnResponse)
         former.session.leave()
         if answer.error_code == ErrorCode.NONE:
             raise Defect(f"{self._name}: who was replaced by an heir ended the transaction")
 
     async def end(self, *, commit: bool) -> None:
-        await self._owner.end(commit=commit)
+        try:
+            await self._owner.end(commit=commit)
+        except (Fenced, MustAbort) as why:
+            refuses = self._world.config.transaction_late_requests_refuse
+            if self._is_inherited and self._lasts and (refuses or not self._may_be_late):
+                raise Defect(f"{self._name}: the heir of what was prepared was answered {why}") from None
+            raise
         self._owner.session.leave()
 
     async def clear(self) -> None:

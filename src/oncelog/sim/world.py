@@ -7,7 +7,7 @@ replaced (clock, disk, network, chance). A machine's events die with it; clients
 import hashlib
 import random
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from oncelog.broker.runtime import Runtime
 from oncelog.broker.transactions import Points
@@ -22,6 +22,10 @@ from oncelog.sim.net import KINDS, Link, Network
 from oncelog.tasks import Gate, Task, sleep, spawn, supervise
 
 T = TypeVar("T")
+
+
+STOP_MS: Final = (4.0, 90.0)
+"""The longest that a sync takes while the broker stops."""
 
 
 class PowerCut(BaseException):
@@ -51,6 +55,7 @@ class Machine:
             self.runtime.transactions.points = world.points
         self.is_up = False
         self.was_up = False
+        self.is_stopping = False
         self.is_ill = False  # there is a fault or a defect
         self.fault: BaseException | None = None
         self.defect: BaseException | None = None
@@ -59,6 +64,9 @@ class Machine:
     @property
     def alive(self) -> bool:
         return self.loop.alive
+
+    def told(self, frame: bytes) -> None:
+        self.world.trace.update(frame)
 
     def broken(self, fault: BaseException) -> None:
         self.defect = self.defect or fault
@@ -147,6 +155,7 @@ class World:
         self.before_crash: Callable[[], None] = lambda: None  # memory is still there
         self._survives_faults = survives_faults
         self._connections = 0
+        self._stops = random.Random(f"stops {seed}")
         self._failed: BaseException | None = None
         self.machine = Machine(self)
         self._starting: Task[None] | None = None
@@ -204,6 +213,7 @@ class World:
         if not machine.is_up or machine.is_ill:
             return
         machine.is_up = False  # accepts no more
+        machine.is_stopping = True
         self.note("stop")
         for link in list(self.links):
             link.stop_reading()
@@ -215,9 +225,13 @@ class World:
             return
         for link in list(self.links):
             link.reset()
+        longest_ms = self.loop.longest_work_ms
+        self.loop.longest_work_ms = slow_ms = max(longest_ms, self._stops.choice(STOP_MS))
         stop = spawn(machine.loop, machine.runtime.stop(), "stop")
         while machine.alive and not stop.done():
             await sleep(self.loop, 5.0)
+        if self.loop.longest_work_ms == slow_ms:
+            self.loop.longest_work_ms = longest_ms
         if not machine.alive:
             return
         try:
@@ -323,7 +337,7 @@ class World:
         self.trace.update(f"{self.loop.now_ms:.6f} {text}\n".encode())
 
     def digest(self) -> str:
-        """One text for all that happened and all that is on the disk."""
+        """One text for all that happened, all that clients were told and all that is on the disk."""
         found = self.trace.copy()
         for path in files_of(self.disk):
             file = self.disk.open(path)
