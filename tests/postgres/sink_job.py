@@ -1,5 +1,6 @@
 """The driver of a streaming query into PostgreSQL that kills what it is told to, at a point that it is told: see Job."""
 
+import contextlib
 import json
 import os
 import signal
@@ -67,14 +68,15 @@ class Killing(PostgresSink):
         if self.job.victim == "driver":
             os.killpg(0, signal.SIGKILL)
         elif self.job.victim == "executors":
-            found = [
-                each
-                for each in psutil.Process().children(recursive=True)
-                if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())
-            ]
+            found: list[psutil.Process] = []
+            for each in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess):  # a zombie too: it ended while we looked
+                    if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline()):
+                        found.append(each)
             assert found
             for each in found:
-                each.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    each.kill()
         elif self.job.victim == "database":
             server = psutil.Process(self.job.database)
             server.send_signal(signal.SIGQUIT)  # PostgreSQL's word for: as if the power were cut

@@ -177,7 +177,11 @@ def test_progress_tells_rows_offsets_and_what_is_left(feed: Feed, query: Start) 
 
 def test_offsets_that_compaction_took_do_not_stop_a_stream(feed: Feed, query: Start) -> None:
     """Micro-batches that are nothing but hole, one that begins in it, and a restart in the middle of it."""
-    policy: dict[str, Any] = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": 0.01, "segment_ms": 500}
+    policy: dict[str, Any] = {
+        "cleanup_policy": "compact",
+        "min_cleanable_dirty_ratio": 0.01,
+        "segment_ms": 500,
+    }
     topic = feed.topic("holes", **policy)
     base = 1_700_000_000_000
     for turn in range(4):  # a second apart, so that each turn begins a new segment

@@ -40,7 +40,7 @@ class Lags:
     def of(self, partition: TopicPartition, committed: int) -> int | None:
         """As lag_records."""
         if partition not in self._ends:
-            self._ends[partition] = ask.ends_of(self._cluster, [partition])[partition]
+            self._ends[partition] = ask.end_of(self._cluster, partition)
         ends = self._ends[partition]
         start, stop = max(committed, ends.log_start), ends.last_stable_offset
         if stop <= start:

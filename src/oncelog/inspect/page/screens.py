@@ -141,7 +141,7 @@ def page(
 
 
 def now(value: Now) -> Safe:
-    untold: Sequence[Any] = getattr(value, "untold", ())  # partitions that nobody could be asked about
+    untold = value.untold  # partitions that nobody could be asked about
     longest = max((each.pinned_ms or 0 for each in value.pins), default=0)
     hidden, waiting = (
         sum(each.hidden for each in value.pins),
@@ -407,7 +407,7 @@ def transaction(value: TransactionPage) -> Safe:
 
 
 def _untold_states(value: TransactionPage | HistoryPage) -> Safe | None:
-    why: str | None = getattr(value, "untold", None)
+    why = value.untold
     return (
         None if why is None else el("p", f"The log of its states could not be read: {why}", class_="warning")
     )
