@@ -11,7 +11,7 @@ import oncelog
 from oncelog.client import state_log
 from oncelog.client.cluster import Cluster
 from oncelog.client.fetcher import PartitionFetcher
-from oncelog.inspect import ask, replay
+from oncelog.inspect import ask, replay, strip
 from oncelog.model import TopicPartition as Place
 from tests.clients import transactional
 from tests.inspect.stage import Stage
@@ -63,6 +63,52 @@ def wait_for_end(stage: Stage, transactional_id: str) -> None:
     deadline = time.monotonic() + 20
     while stage.json("txn", "show", transactional_id)["state"].startswith("Prepare"):
         assert time.monotonic() < deadline, "markers take too long"
+
+
+def test_a_transaction_that_begins_in_the_millisecond_in_which_another_ended_has_its_own_marker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the older protocol both have one epoch. The marker before was taken for its own: readers seemed to wait for ever."""
+    old = {"transaction.version": "1"}
+    with oncelog.Broker(virtual_clock=True, settings=old) as broker, Cluster(broker.bootstrap) as cluster:
+        broker.topic("soon")
+        producer = transactional(broker.bootstrap, "soon-1")
+        for _ in range(2):
+            producer.begin_transaction()
+            producer.produce("soon", b"x")
+            producer.flush(20)
+            broker.clock.advance(0.1)
+            producer.commit_transaction(20)
+        producer.begin_transaction()
+        producer.produce("soon", b"x")
+        producer.flush(20)
+        first, second, third = replay.transactions("soon-1", replay.history(cluster, "soon-1"))
+        real = strip.stretches
+        assert second.ended_ms is not None
+
+        def at_once(*of: Any, **where: Any) -> list[strip.Stretch]:
+            """As if the first had ended when the second began, and the second when the third did."""
+            ended = {1: second.began_ms, 3: third.began_ms}
+            return [
+                replace(each, max_timestamp=ended.get(each.first_offset, each.max_timestamp))
+                for each in real(*of, **where)
+            ]
+
+        monkeypatch.setattr(strip, "stretches", at_once)
+        told = [
+            [
+                (one.kind, one.touched[0].base_offset)
+                for one in replay.events(cluster, each)
+                if one.kind != "state"
+            ]
+            for each in (first, second, third)
+        ]
+        assert len({each.producer_epoch for each in (first, second, third)}) == 1
+        assert told == [
+            [("rpc", 0), ("marker", 1)],
+            [("rpc", 2), ("marker", 3)],
+            [("rpc", 4)],
+        ]
 
 
 def test_an_open_transaction_is_rebuilt_as_far_as_it_got(stage: Stage) -> None:

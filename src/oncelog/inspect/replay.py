@@ -288,7 +288,8 @@ def _written(cluster: Cluster, found: Replayed, where: TopicPartition) -> list[S
     """What the transaction's producer wrote there from its beginning to its own marker.
 
     Times are milliseconds, and many transactions fit into one. The epoch of a marker is that of the Prepare record: with KIP-890
-    each transaction has another one.
+    each transaction has another one. By the older protocol they share it: then a marker from before the decision ended the one before,
+    unless there is none behind it, and the leader's clock is behind that of the coordinator.
     """
     ends = ask.end_of(cluster, where)
     begin = Admin(cluster).offsets_at({where: max(found.began_ms - SLACK_MS, 0)})[where].offset
@@ -296,8 +297,10 @@ def _written(cluster: Cluster, found: Replayed, where: TopicPartition) -> list[S
         begin = ends.log_start
     decided = next((each for each in found.states if (each.state or "").startswith("Prepare")), None)
     wanted = {"commit": "COMMIT", "abort": "ABORT"}.get(found.outcome)
+    is_over = found.ended_ms is not None
+    since = found.began_ms + (not is_over) if decided is None else max(found.began_ms, decided.at_ms)
     mine: list[Stretch] = []
-    perhaps: list[Stretch] = []
+    early: list[Stretch] = []
     for each in strip.stretches(cluster, where, ends, start=begin, stop=ends.high_watermark):
         if each.producer_id != found.producer_id or not each.is_transactional:
             continue
@@ -306,9 +309,9 @@ def _written(cluster: Cluster, found: Replayed, where: TopicPartition) -> list[S
                 mine.append(each)
             continue
         is_its = decided is None or (each.producer_epoch, each.marker) == (decided.producer_epoch, wanted)
-        if is_its and each.max_timestamp == found.began_ms and not mine:
-            perhaps = [each]  # or of the one before, which ended in this millisecond
-        elif is_its and each.max_timestamp >= found.began_ms:
+        if is_its and each.max_timestamp >= since and (mine or each.max_timestamp > found.began_ms):
             return [*mine, each]
+        if is_its and each.max_timestamp >= found.began_ms:
+            early = [*mine, each]
         mine = []  # the end of the one before
-    return mine or perhaps
+    return (early or mine) if is_over else (mine or early)
