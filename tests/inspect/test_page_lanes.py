@@ -208,6 +208,8 @@ def test_a_long_rest_is_drawn_short_and_its_length_is_said() -> None:
     shown = timeline(TID, APART).svg()
     assert shown.count('class="break"') == 1
     assert re.findall(r'class="axis break"[^>]*>([^<]*)<', shown) == ["90 s"]
+    ticks = re.findall(r'class="axis" x="[^"]*" y="26"[^>]*>([^<]*)<', shown)
+    assert [ticks[1][-3:], ticks[-1][-2:]] == [" ms", " s"]  # each in the unit that can be read
     client = [
         (float(x), float(x) + float(wide))
         for x, wide in re.findall(

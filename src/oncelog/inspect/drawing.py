@@ -162,7 +162,7 @@ def _ticks(axis: _Axis, bottom: float) -> list[str]:
     for begin, until in axis.drawn():
         first = -(-(begin - axis.begin) // step)
         for at in range(first, (until - axis.begin) // step + 1):
-            x, said = axis.x(axis.begin + at * step), _tick_text(at * step, step, axis.end - axis.begin)
+            x, said = axis.x(axis.begin + at * step), _tick_text(at * step, step)
             parts.append(
                 f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{HEAD_HEIGHT - 5}" y2="{bottom:.1f}"/>'
             )
@@ -182,10 +182,10 @@ def _step(least: float) -> int:
     return next(power * each for each in (1, 2, 5, 10) if power * each >= least or each == 10)
 
 
-def _tick_text(us: int, step: int, whole: int) -> str:
+def _tick_text(us: int, step: int) -> str:
     if us == 0:
         return "0"
-    unit, name = (1000, "ms") if whole < 10_000_000 else (1_000_000, "s")
+    unit, name = (1000, "ms") if us < 10_000_000 and step < 1_000_000 else (1_000_000, "s")
     digits = max(0, round(math.log10(unit)) - int(math.log10(step)))
     said = f"{us / unit:,.{digits}f}"
     return f"{said.rstrip('0').rstrip('.') if digits else said} {name}"
