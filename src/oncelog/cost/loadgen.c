@@ -12,7 +12,7 @@
  *          the partitions from `first` on, and each further one to the next of its producer's partitions, `producers` further on.
  *          `partitions` says how many were written to, `reached` up to which, from `first` on, all of them.
  * produce  producers with `inflight` requests each: idempotent with acks -1, plain with acks 1. Ends after `most` requests, if
- *          that is not 0. FILE holds one record batch to send instead of random records, for instance a compressed one.
+ *          that is not 0, each producer after its share of them (which is rounded up). FILE holds one record batch to send instead of random records, for instance a compressed one.
  * fetch    read_committed, one partition after the other, from the beginning, again and again.
  * seen     `rate` transactions a second of one partition, each open for `open_ms` (0: no longer than its records need), and a
  *          reader that long-polls at read_committed beside it. latency_us: from the begin of a transaction until its last record
@@ -119,7 +119,7 @@ static void end_request(Bytes *b, size_t from) { set32(b->at + from, (uint32_t)(
 /* ---- settings */
 static char *topic;
 static int partitions, producers, inflight, record_bytes, batch_records, txn_records, acks = -1, first;
-static int64_t most, asked_for;
+static int64_t most, share, asked_for;    /* share: of each producer, so that all partitions get as much */
 static const char *batch_file = "-";
 static double seconds, rate;
 static struct sockaddr_in where;
@@ -216,7 +216,7 @@ typedef struct {
   char tid[64];
   int64_t producer_id; int epoch, partition;
   int32_t sequence;
-  int64_t began, end_sent, produce_sent, retry_at, due, begun, number; /* number: of `seen`, which transaction it is */
+  int64_t asked, began, end_sent, produce_sent, retry_at, due, begun, number; /* number: of `seen`, which transaction it is */
   int retry_kind;
   Request *parts; int part_count;
   Bytes outgoing; size_t sent;
@@ -285,6 +285,7 @@ static void send_produce(Peer *p) {
   put(&p->outgoing, r->frame.at, r->frame.size);
   p->sent_at[p->head++ & 63] = now_us();
   p->flying++;
+  p->asked++;
   asked_for++;
 }
 static int is_retriable(int error) { return error == 19 || error == 51 || error == 14 || error == 15 || error == 16 || error == 3 || error == 7 || error == 6; }
@@ -312,7 +313,7 @@ static void answered(Peer *p, const uint8_t *b) {
       if (error) fail("Produce answered", error);
       sample(&whole, now_us() - p->sent_at[p->tail++ & 63]);
       done++; done_records += batch_records; done_bytes += (int64_t)batch_records * record_bytes;
-      if (now_us() < stop_at && (!most || asked_for < most)) { send_produce(p); push(p); }
+      if (now_us() < stop_at && (!most || p->asked < share)) { send_produce(p); push(p); }
       return;
     }
     if (is_retriable(error) && p->next_part == 1) { retries++; p->retry_at = now_us() + RETRY_WAIT_US; p->retry_kind = PRODUCING; return; }
@@ -442,9 +443,11 @@ static void run_produce_side(int is_txn) {
   int64_t began = now_us();
   stop_at = began + (int64_t)(seconds * 1e6);
   interval_us = rate > 0 ? (int64_t)(producers * 1e6 / rate) : 0;
+  share = (most + producers - 1) / producers;
+  most = share * producers;
   for (int k = 0; k < producers; k++) {
     Peer *p = &peers[k];
-    if (!is_txn) { p->state = PRODUCING; for (int n = 0; n < inflight && (!most || asked_for < most); n++) send_produce(p); push(p); }
+    if (!is_txn) { p->state = PRODUCING; for (int n = 0; n < inflight && (!most || p->asked < share); n++) send_produce(p); push(p); }
     else if (interval_us) p->due = began + interval_us * k / producers;
     else begin_txn(p, began);
   }
