@@ -123,7 +123,7 @@ def test_a_partition_a_group_and_their_values(anywhere: tuple[Site, bool], page:
     groups = json.loads(ask(site, "GET", "/api/groups")[1])
     ((wanted,),) = [each["offsets"] for each in groups if each["group"] == "loader"]
     (shown,) = rows_of(row)
-    assert shown[3:] == ["0", str(wanted["lag_offsets"]), str(wanted["lag_records"]), "holds-1"]
+    assert shown[3:] == ["0", str(wanted["lag_offsets"]), str(wanted["lag_records"]), "waits holds-1"]
     assert ask(site, "GET", "/readyz")[0] == 200
     assert (
         f'oncelog_lso_hidden_records{{topic="{TOPIC}",partition="0"}} 1\n' in ask(site, "GET", "/metrics")[1]
