@@ -360,6 +360,15 @@ async def _pair(
     return sides
 
 
+async def _begun(sides: Sequence[Side], number: int = 0) -> Client:
+    """A transactional producer that all sides know."""
+    client = Client(random.Random(1), number, transactional=True)
+    client.version = 12
+    while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
+        pass
+    return client
+
+
 async def _stop(sides: Sequence[Side]) -> None:
     for side in sides:
         await side.server.stop()
@@ -465,11 +474,7 @@ def test_a_disk_that_fails_is_noticed_and_leaves_what_the_long_way_leaves(
 
     async def run(at: int) -> None:
         sides = await _pair((folders[0] / str(at), folders[1] / str(at)), {}, fragile=True)
-        rng = random.Random(1)
-        client = Client(rng, 0, transactional=True)
-        client.version = 12
-        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
-            pass
+        client = await _begun(sides)
         await _transaction(sides, client)  # segments are there now
         before = int(sides[0].lane.served)
         for side in sides:
@@ -502,10 +507,7 @@ def test_nothing_is_written_to_a_disk_that_has_failed(
 
     async def run() -> None:
         sides = await _pair(folders, {}, fragile=True)
-        client = Client(random.Random(1), 0, transactional=True)
-        client.version = 12
-        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
-            pass
+        client = await _begun(sides)
         await _transaction(sides, client)
         await _transaction(sides, client)
         assert int(sides[0].lane.served) >= 2
@@ -529,10 +531,7 @@ def test_a_write_that_the_kernel_refuses_is_not_tried_again(
 
     async def run() -> None:
         sides = await _pair(folders, {})
-        client = Client(random.Random(1), 0, transactional=True)
-        client.version = 12
-        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
-            pass
+        client = await _begun(sides)
         await _transaction(sides, client)
         logs = [each.segments[-1].log for each in sides[0].partitions() if each.loaded and each.segments]
         refuses = os.open("/dev/null", os.O_RDONLY)
@@ -570,11 +569,7 @@ def test_the_requests_that_it_keeps_are_bounded_as_pythons_and_keep_their_time(
 
     async def run() -> None:
         sides = await _pair(folders, bounds)
-        clients = [Client(random.Random(1), number, transactional=True) for number in range(5)]
-        for client in clients:
-            client.version = 12
-            while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
-                pass
+        clients = [await _begun(sides, number) for number in range(5)]
         for number in (0, 1, 2, 0, 3, 3, 3, 3, 3):
             await _transaction(sides, clients[number])
         rings = [side.server.broker.ring for side in sides]
@@ -611,11 +606,7 @@ def test_the_bytes_that_it_keeps_are_bounded(
 
     async def run() -> None:
         sides = await _pair(folders, {"transaction.trace.bytes": str(limit_bytes)})
-        clients = [Client(random.Random(1), number, transactional=True) for number in range(8)]
-        for client in clients:
-            client.version = 12
-            while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
-                pass
+        clients = [await _begun(sides, number) for number in range(8)]
         ring = sides[0].server.broker.ring
         assert ring is not None
         ids: set[int] = set()
@@ -794,10 +785,7 @@ def test_an_id_that_is_busy_is_not_touched(
 
     async def run() -> None:
         sides = await _pair(folders, {})
-        client = Client(random.Random(1), 0, transactional=True)
-        client.version = 12
-        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
-            pass
+        client = await _begun(sides)
         await _transaction(sides, client)
         await _transaction(sides, client)
         entries = [side.server.broker.transactions._entries["id-0"] for side in sides]  # pyright: ignore[reportPrivateUsage]
@@ -860,10 +848,7 @@ def test_a_transaction_does_not_begin_with_a_gap_and_nobody_writes_the_brokers_o
 
     async def run() -> None:
         sides = await _pair(folders, {"transaction.state.log.num.partitions": "1"})
-        client = Client(random.Random(1), 0, transactional=True)
-        client.version = 12
-        while not all([client.begun((await side.ask([client.begin()]))[0]) for side in sides]):
-            pass
+        client = await _begun(sides)
         for _ in range(3):
             await _transaction(sides, client)
         other = Client(random.Random(2), 1, transactional=True)  # whom partition 0 does not know
