@@ -23,6 +23,7 @@ from oncelog.inspect.events import UNDER_WAY, Event
 from oncelog.inspect.trace import cause
 from oncelog.model import TopicPartition as Place
 from oncelog.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from oncelog.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.protocol.messages.produce import (
     PartitionProduceData,
@@ -106,8 +107,13 @@ def test_nothing_is_known_of_a_stranger(stage: Stage) -> None:
 
 
 def given(door: Connection, transactional_id: str) -> InitProducerIdResponse:
+    where = FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id])
+    while door.send(where, FindCoordinatorResponse, 4).coordinators[0].error_code:
+        pass  # Apache Kafka makes its log of states when it is first asked
     request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
-    return door.send(request, InitProducerIdResponse, 4)
+    while (found := door.send(request, InitProducerIdResponse, 4)).error_code in (14, 15, 16):
+        pass  # and loads it
+    return found
 
 
 def end(
