@@ -212,3 +212,22 @@ def test_a_wall_clock_that_was_set_moves_only_what_came_after() -> None:
     end_txn(kept, "a", began_ns=1_000_000)
     first, second = (at_us(each) for each in kept.read("a", -1))
     assert second - first == 60_001_000
+
+
+def test_a_rest_between_the_readings_of_two_clocks_moves_no_request() -> None:
+    """Another process had the core just then: the wall's clock went on by 50 ms before the other one was read."""
+
+    class Interrupted(Clock):
+        def wall_ms(self) -> Millis:
+            found = super().wall_ms()
+            self.ns, self.rest_ns = self.ns + self.rest_ns, 0
+            return found
+
+        rest_ns = 50_000_000
+
+    clock = Interrupted()
+    kept = ring(clock)
+    request = EndTxnRequest(transactional_id="a", producer_id=1, producer_epoch=0, committed=True)
+    note(kept, 26, 5, request, began_ns=clock.ns)
+    (entry,) = kept.read("a", 0)
+    assert at_us(entry) == 1_000_000_000
