@@ -8,20 +8,18 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from oncelog.client import state_log
 from oncelog.client.admin import MAX_TIMESTAMP, Admin
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker, error_name
-from oncelog.client.fetcher import PartitionFetcher
 from oncelog.errors import OncelogError
 from oncelog.inspect import ask, replay, trace, views
 from oncelog.inspect.ask import Described, Listed, SideDoor
 from oncelog.inspect.counted import quantile_ns
 from oncelog.inspect.events import INIT_PRODUCER_ID, Event, traced_events
 from oncelog.inspect.lengths import age
-from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, Isolation, TopicPartition
+from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
 from oncelog.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from oncelog.record.batch import batches, records_of
-from oncelog.record.txn_state import decode_key
 
 FINE: Final = "fine"
 NOTICE: Final = "notice"
@@ -286,17 +284,9 @@ def recent(cluster: Cluster, ids: Sequence[str], count: int) -> list[str]:
         ]
         for where, ends in ask.ends_told(cluster, places)[0].items():
             begin = max(ends.log_start, ends.high_watermark - NEWEST_STATES)
-            with PartitionFetcher(
-                cluster, where, start=begin, stop=ends.high_watermark, isolation=Isolation.READ_UNCOMMITTED
-            ) as fetcher:
-                for fetched in fetcher:
-                    for at, header in batches(fetched.data):
-                        if header.is_control:
-                            continue
-                        for record in records_of(fetched.data[at : at + header.size], header):
-                            key = None if record.key is None else decode_key(bytes(record.key))
-                            if key is not None and record.value is not None:
-                                last[key.transactional_id] = record.timestamp
+            for name, record in state_log.all_records(cluster, where, begin, ends.high_watermark):
+                if record.value is not None:
+                    last[name] = record.timestamp
     except OncelogError:  # what was read so far is better than nothing
         pass
     wanted = set(ids)

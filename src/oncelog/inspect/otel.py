@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from oncelog import __version__
+from oncelog.client import state_log
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
 from oncelog.client.fetcher import PartitionFetcher
@@ -24,7 +25,6 @@ from oncelog.inspect.events import Event
 from oncelog.inspect.replay import Replayed, StateRecord
 from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, Isolation, TopicPartition
 from oncelog.record.batch import batches, records_of
-from oncelog.record.txn_state import decode_key
 
 MS_US: Final = 1000
 INTERNAL: Final = 1
@@ -67,22 +67,10 @@ class Finished:
                 self._at[where] = ends.high_watermark
 
     def _read(self, where: TopicPartition, start: int, stop: int) -> Iterator[Replayed]:
-        with PartitionFetcher(
-            self._cluster, where, start=start, stop=stop, isolation=Isolation.READ_UNCOMMITTED
-        ) as fetcher:
-            for fetched in fetcher:
-                for at, header in batches(fetched.data):
-                    if header.is_control:
-                        continue
-                    for record in records_of(fetched.data[at : at + header.size], header):
-                        key = None if record.key is None else decode_key(bytes(record.key))
-                        if key is None or record.offset < start:
-                            continue
-                        name = key.transactional_id
-                        if self._match is None or fnmatchcase(name, self._match):
-                            yield from self._note(
-                                name, replay.state_record(record.offset, record.timestamp, record.value)
-                            )
+        for name, record in state_log.all_records(self._cluster, where, start, stop):
+            if self._match is None or fnmatchcase(name, self._match):
+                state = replay.state_record(record.offset, record.timestamp, record.value)
+                yield from self._note(name, state)
 
     def _note(self, name: str, state: StateRecord) -> Iterator[Replayed]:
         known = self._open.setdefault(name, [])
