@@ -1129,7 +1129,8 @@ def test_ten_thousand_ids_and_a_load_leave_it_quick_and_readable(page: Page, tmp
                 slowest = max(slowest, took)
             assert slowest < 4
             page.goto(site.url + "now")
-            expect(page.locator(".tile", has_text="open transactions").locator("b")).to_have_text("1,001")
+            count = page.locator(".tile", has_text="open transactions").locator("b")
+            expect(count).to_have_text(re.compile("1,00[1-5]"))  # each of the four clients may have one open
             assert (
                 page.locator("h2:text-is('Open transactions, oldest first') + .scroll tbody tr").count()
                 == 500
@@ -1141,7 +1142,9 @@ def test_ten_thousand_ids_and_a_load_leave_it_quick_and_readable(page: Page, tmp
             page.keyboard.press("Enter")
             expect(page.get_by_role("link", name="many-7777", exact=True)).to_be_visible()
             assert done() > before
-            held.abort_transaction(20)
+        page.goto(site.url + "now")
+        expect(count).to_have_text("1,001")
+        held.abort_transaction(20)
 
 
 def test_the_page_runs_beside_the_broker_too(page: Page, tmp_path: Path) -> None:
