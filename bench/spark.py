@@ -64,12 +64,12 @@ TRIES: Final = 3
 BROKERS: Final = ("oncelog", "kafka")
 # Seconds that a run takes on an idle machine, about, for who waits: of any size, and of all records.
 RUN_S: Final = {
-    "read": (0.5, 1.5),
-    "stream": (3.0, 2.0),
-    "write": (0.5, 1.5),
-    "copy": (3.0, 3.0),
-    "keyed": (3.0, 4.0),
-    "small": (3.0, 4.0),
+    "read": (0.3, 1.0),
+    "stream": (2.0, 1.2),
+    "write": (0.3, 1.2),
+    "copy": (1.8, 2.2),
+    "keyed": (1.8, 2.8),
+    "small": (1.8, 2.4),
 }
 FILL_S: Final = 5.0  # a topic
 

@@ -183,11 +183,11 @@ def asked(**more: Any) -> argparse.Namespace:
 def test_who_waits_is_told_of_all_runs_and_about_how_long_they_take() -> None:
     runs, seconds = spark.planned(asked())
     assert runs == 2 * 2 * 6 * (5 + 6 + 2)  # brokers, sides, rounds with the first one; kinds of each load
-    assert 15 * 60 < seconds < 30 * 60
+    assert 10 * 60 < seconds < 25 * 60
     some = spark.planned(
         asked(rounds=1, only=["read", "small"], broker=["oncelog"], load=["1 KB"], scale=0.5)
     )
-    assert some == (8, pytest.approx(2.5 + 0.625 + 4 * 1.25 + 4 * 3.5))
+    assert some == (8, pytest.approx(2.5 + 0.625 + 4 * 0.8 + 4 * 2.1))
 
 
 def test_the_names_of_loads_and_their_topics() -> None:
