@@ -5,7 +5,7 @@
 socket    a cached file through a socket of 127.0.0.1 behind a head of 60 bytes: `pread` and `sendmsg` as the broker does, or `sendfile`
 writes    150 bytes at the end of a file: by a call of their own, or two or four of them by one `pwritev`
 deadline  a long poll's deadline, set and taken back: a timer of asyncio as the broker has it, or a slot of 32 ms in one wheel
-broker    what all of this is a part of: CPU of `oncelog serve` for a transaction, a Fetch of 1 MB, a Fetch answered at once, one in vain
+broker    what all of this is a part of: CPU of `oncelog serve` for a transaction, Fetches of 1 MB and 64 KB, a Fetch answered at once, one in vain
 calls     how many writes a transaction is, and how many files a turn of the loop writes to, by strace (apart: strace slows the broker)
 
 Every round runs all ways of a step, in turns; round 0 is not kept. CPU is that of the thread (of the broker's process), by its own clock. Writes
@@ -15,6 +15,7 @@ trials.json and trials.md.
 import argparse
 import asyncio
 import json
+import math
 import os
 import re
 import shutil
@@ -45,6 +46,7 @@ HEAD: Final = bytes(60)  # about what stands before the records in an answer
 SENT_BYTES: Final = 128 << 20  # of each run
 FILE_BYTES: Final = 64 << 20
 PIECES: Final = {"1 MB": 1 << 20, "64 KB": 64 << 10, "16 KB": 16 << 10}
+FETCHES: Final = {name: PIECES[name] for name in ("1 MB", "64 KB")}
 RECORD: Final = bytes(150)  # a state of a transaction is about so long
 RECORDS: Final = 100_000
 JOINED: Final = {"alone": 1, "joined with another": 2, "joined with three others": 4}
@@ -60,7 +62,7 @@ POLLS_IN_VAIN: Final = 300
 FETCH_VERSION: Final = 12
 TRACED_S: Final = 1.5
 CALLS: Final = "pwrite64,pwritev,pwritev2,epoll_wait,epoll_pwait,epoll_pwait2"
-RUN_S: Final = 0.6  # of any way, about, for who waits
+RUN_S: Final = 0.3  # of any way, about, for who waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +256,9 @@ def transactions(side: OncelogSide) -> float:
     return found.done
 
 
-def fetched(side: OncelogSide) -> float:
-    return load.fetch(side.bootstrap, "fetched", partitions=1, max_bytes=1_048_576, seconds=LOADED_S).bytes
+def fetched(side: OncelogSide, size: int) -> float:
+    topic = f"fetched-{size}"
+    return load.fetch(side.bootstrap, topic, partitions=1, max_bytes=size, seconds=LOADED_S).bytes
 
 
 def polls(side: OncelogSide, topic: str, count: int, wait_ms: int) -> float:
@@ -276,9 +279,14 @@ def polls(side: OncelogSide, topic: str, count: int, wait_ms: int) -> float:
 def prepared(side: OncelogSide) -> None:
     side.start()
     first_transaction(side.bootstrap)
-    for topic, partitions in (("traded", PARTITIONS), ("fetched", 1), ("one", 1), ("none", 1)):
+    for topic, partitions in (("traded", PARTITIONS), ("one", 1), ("none", 1)):
         create(side.bootstrap, topic, partitions)
-    load.produce(side.bootstrap, "fetched", record_bytes=1024, batch_bytes=1_000_000, most=64)
+    for size in FETCHES.values():  # batches of a quarter of an answer
+        topic, batch = f"fetched-{size}", size // 4 - 1024
+        create(side.bootstrap, topic, 1)
+        load.produce(
+            side.bootstrap, topic, record_bytes=1000, batch_bytes=batch, most=math.ceil(FILE_BYTES / batch)
+        )
     load.produce(side.bootstrap, "one", record_bytes=100, batch_bytes=100, most=1)
 
 
@@ -293,10 +301,13 @@ def broker_ways(lane: OncelogSide, python: OncelogSide) -> list[Way]:
             )
             for name, side in (("hot.path=native", lane), ("hot.path=python", python))
         ),
-        Way(
-            "fetches of 1 MB",
-            "from the page cache",
-            lambda: {"CPU of the broker, s/GB": in_broker(lane, lambda: fetched(lane))},
+        *(
+            Way(
+                "Fetches from the page cache, one after the other",
+                f"of {shown}",
+                lambda size=size: {"CPU of the broker, s/GB": in_broker(lane, lambda: fetched(lane, size))},
+            )
+            for shown, size in FETCHES.items()
         ),
         Way(
             step,
