@@ -85,11 +85,11 @@ def test_the_steps_of_all_cells_and_restarts_take_what_was_expected(monkeypatch:
 
     told: list[str] = []
     for name in ("create", "remove", "_fill", "_warm_up"):
-        monkeypatch.setattr(eos, name, lambda *words: None)  # noqa: ARG005  # pyright: ignore[reportUnknownLambdaType]
-    monkeypatch.setattr(eos, "_start", lambda side: 1.0)  # noqa: ARG005  # pyright: ignore[reportUnknownLambdaType]
+        monkeypatch.setattr(eos, name, lambda *words: None)  # noqa: ARG005  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    monkeypatch.setattr(eos, "_start", lambda side: 1.0)  # noqa: ARG005  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
     monkeypatch.setattr(eos, "Progress", began)
     cells = [eos.Cell(1, ran, eos.rate_of("a")), eos.Cell(1, ran, eos.rate_of("b"), least_s=7.0)]
-    monkeypatch.setattr(eos, "cells", lambda *, power: cells)  # noqa: ARG005  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(eos, "cells", lambda *, power: cells)  # noqa: ARG005  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
     sides: list[eos.Side] = [Side("oncelog"), Side("another")]
     found = eos.measure(sides, rounds=2, seconds=1.0, only=None, tell=told.append, warm_up=3.0)
     assert found.troubles == []

@@ -117,7 +117,7 @@ def judged(found: Mapping[str, Any]) -> list[Judged]:
         }
         there = {side: kept for side, kept in of_side.items() if kept}
         values = {
-            side: pooled.get((name, side), statistics.median(each["value"] for each in kept.values()))
+            side: pooled[name, side] if (name, side) in pooled else _middle(kept)
             for side, kept in there.items()
         }
         ratios: dict[str, Ratio] = {}
@@ -129,6 +129,10 @@ def judged(found: Mapping[str, Any]) -> list[Judged]:
                 ratios[form] = ratio
         cells.append(Judged(name, f"{name}, {runs[0]['unit']}", there, values, ratios))
     return cells
+
+
+def _middle(runs: Mapping[int, Mapping[str, Any]]) -> float:
+    return float(statistics.median(each["value"] for each in runs.values()))
 
 
 def _ratio(
