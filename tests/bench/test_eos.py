@@ -337,6 +337,19 @@ def test_at_full_load_a_p99_is_a_multiple_of_the_same_side_s_first_row() -> None
     assert " ms" not in said
 
 
+def test_the_steps_inside_the_broker_say_of_when_and_of_what_they_are() -> None:
+    one = {"tree": "now", "case": "c", "round": 0, "steps": 10, "cpu_us": 1.0}
+    found: dict[str, Any] = {"rounds": 2, "python": "3.11.7", "runs": [one]}
+    assert benchmarks_doc.steps(found).endswith(
+        "| c | now | 10 | 1 (to 1) |"
+    )  # a file of before says nothing
+    where = {"cores": 2, "cpu": "a cpu", "file_system": "ext4"}
+    found |= {"machine": where, "when": "2026-11-20T00:00", "commits": {"before": None, "now": "abc1234"}}
+    assert benchmarks_doc.steps(found).endswith(
+        "\n\n2 rounds, 2026-11-20T00:00; 2 cores, a cpu, ext4, Python 3.11.7; commits: before of no checkout, now abc1234."
+    )
+
+
 class Failing:
     """A load that fails so many times with these words before it succeeds."""
 
