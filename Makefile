@@ -30,7 +30,7 @@ FROM ?= 1000000
 SECONDS ?= 120
 DOCS := benchmarks_doc coverage_doc decisions_doc files_doc formats_doc settings_doc spark_doc transactions_doc
 
-.PHONY: help setup demo serve test check docs messages oracle oracle-spark rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark sim-soak chaos mutants rollover late-endtxn spark-versions spark-wheel spark-matrix spark-soak lock clean
+.PHONY: help setup demo serve test check docs messages oracle oracle-spark rewrite conformance-franz-go conformance-kafka-python bench bench-scale bench-spark bench-trials sim-soak chaos mutants rollover late-endtxn spark-versions spark-wheel spark-matrix spark-soak lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-26s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,8 +102,13 @@ sim-soak: setup ## the simulator for HOURS=n (1), from seed FROM=n (1,000,000) o
 chaos: setup ## real clients on a broker that is killed, stopped, and cut off, for SECONDS=n (120); then the history checker
 	@$(PY) -m tests.simulation.chaos --seconds $(SECONDS) $(ARGS)
 
-bench-spark: setup ## Spark source and sink beside Spark's own Kafka connector; results in bench/results
+bench-spark: setup ## Spark source and sink beside Spark's own Kafka connector; results in bench/results, docs/spark.md and docs/benchmarks.md
 	@$(PY) -m bench.spark $(ARGS)
+	@$(PY) -m tools.spark_doc
+	@$(PY) -m tools.benchmarks_doc
+
+bench-trials: setup ## what decision 0028 tried and did not build, step by step (two minutes, nothing else running); results in bench/results
+	@$(PY) -m bench.trials --out bench/results $(ARGS)
 
 mutants: setup ## break the code in every kept way; each time a test must notice
 	@$(PY) -m tests.mutants.mutant $(ARGS)

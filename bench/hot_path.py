@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -229,6 +230,8 @@ def _turn(clients: list[Client]) -> float:
 
 
 def compare(trees: list[str], rounds: int) -> dict[str, Any]:
+    from oncelog.cost.eos import commit, machine  # not by a process of an older tree, which may have none
+
     runs: list[dict[str, Any]] = []
     for turn in range(rounds):
         for tree in trees if turn % 2 else reversed(trees):
@@ -243,7 +246,31 @@ def compare(trees: list[str], rounds: int) -> dict[str, Any]:
                     check=True,
                 )
                 runs.append({"tree": name or path, "case": case, "round": turn, **json.loads(said.stdout)})
-    return {"python": sys.version.split()[0], "rounds": rounds, "runs": runs}
+    return {
+        "python": sys.version.split()[0],
+        "machine": machine(),
+        "when": datetime.now(UTC).isoformat(timespec="minutes"),
+        "commits": {name or path: commit(Path(path).resolve().parent) for name, _, path in parted(trees)},
+        "rounds": rounds,
+        "runs": runs,
+    }
+
+
+def parted(trees: list[str]) -> list[tuple[str, str, str]]:
+    """(name, "=", path) of each."""
+    return [each.rpartition("=") for each in trees]
+
+
+def conditions(found: Mapping[str, Any]) -> str:
+    """Under the table: where and when; nothing of older files, which do not say."""
+    if not found.get("when"):
+        return ""
+    where, commits = found["machine"], found["commits"]
+    trees = ", ".join(f"{name} {of or 'of no checkout'}" for name, of in commits.items())
+    return (
+        f"\n\n{found['rounds']} rounds, {found['when']}; {where['cores']} cores, {where['cpu']}, {where['file_system']}, "
+        f"Python {found['python']}; commits: {trees}."
+    )
 
 
 def table(found: dict[str, Any]) -> str:

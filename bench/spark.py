@@ -23,11 +23,10 @@ import json
 import os
 import shutil
 import signal
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,29 +38,40 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from bench.spark_report import (
+    BUILT_IN,
+    KINDS,
+    MICRO_BATCHES,
+    OURS,
+    PARTITIONS,
+    SMALL,
+    all_cpu,
+    cell_of,
+    cells,
+    pages,
+    plausible,
+    table,
+)
 from bench.targets import KafkaTarget, OncelogTarget, OtherLoad, Target, cpu_seconds, wait_ready
-from examples.connector import jars
+from examples.connector import NotToBeHad, jars
 from oncelog.client.easy import create_topic
 from oncelog.cost.eos import commit, machine, remove
+from oncelog.cost.progress import Progress
 from oncelog.spark import session, to_topic
 
-PARTITIONS: Final = 4
-SMALL: Final = 4  # times fewer records
-MICRO_BATCHES: Final = 10
-BUILT_IN: Final = "kafka"
-OURS: Final = "oncelog"
-KINDS: Final = ("read", "stream", "write", "copy", "keyed", "small")
 HOT_PATH: Final = "native"
 TRIES: Final = 3
 BROKERS: Final = ("oncelog", "kafka")
-BARS: Final = {
-    "read": 1.0,
-    "stream": 1.0,
-    "write": 0.8,
-    "copy": 0.8,
-    "small": 0.8,
-    # keyed has none: it came later
-}  # ours / built-in, medians
+# Seconds that a run takes on an idle machine, about, for who waits: of any size, and of all records.
+RUN_S: Final = {
+    "read": (0.3, 1.0),
+    "stream": (2.0, 1.2),
+    "write": (0.3, 1.2),
+    "copy": (1.8, 2.2),
+    "keyed": (1.8, 2.8),
+    "small": (1.8, 2.4),
+}
+FILL_S: Final = 5.0  # a topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +249,7 @@ def measure(asked: argparse.Namespace, keep: Callable[[dict[str, Any]], None]) -
     found: dict[str, Any] = {"machine": machine(), "spark": pyspark.__version__, "brokers": {}, "runs": []}
     found["jars"] = [each.name for each in jars()]
     work = Path(tempfile.mkdtemp(prefix="bench-spark-"))
+    progress = Progress(tell, *planned(asked))
     try:
         spark = Spark(min(os.cpu_count() or 2, PARTITIONS), work)
         for broker in asked.broker:
@@ -248,14 +259,15 @@ def measure(asked: argparse.Namespace, keep: Callable[[dict[str, Any]], None]) -
             target.start()
             try:
                 wait_ready(target)
-                for number, load in enumerate(LOADS):
-                    if load.name in asked.load:
-                        sized = replace(load, records=int(load.records * asked.scale))
-                        kinds = [each for each in asked.only if each in load.kinds]
-                        for kind, topic, some in topics(target.bootstrap, f"load-{number}", sized, kinds):
-                            found["runs"] += compare(spark, target, topic, some, kind, asked.rounds)
-                            spark.tidy()
-                            keep(found)
+                for turn in turns(asked):
+                    if turn.is_new:
+                        fill(target.bootstrap, turn.topic, turn.load)
+                        progress.passed(fill_seconds(turn.load))
+                    found["runs"] += compare(
+                        spark, target, turn.topic, turn.load, turn.kind, asked.rounds, progress
+                    )
+                    spark.tidy()
+                    keep(found)
             finally:
                 spark.forget()
                 target.stop()
@@ -265,20 +277,62 @@ def measure(asked: argparse.Namespace, keep: Callable[[dict[str, Any]], None]) -
     return found
 
 
-def topics(bootstrap: str, name: str, load: Load, kinds: Sequence[str]) -> Iterator[tuple[str, str, Load]]:
-    """(kind, topic, what is in it), each topic filled when its first kind has its turn."""
+def tell(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A kind of runs, its topic and what is in it; `is_new`: it must be filled."""
+
+    kind: str
+    topic: str
+    load: Load
+    is_new: bool
+
+
+def turns(asked: argparse.Namespace) -> Iterator[Turn]:
+    """What one broker is asked for, in order; each topic is filled when its first kind has its turn."""
     filled: set[str] = set()
-    for kind in kinds:
-        topic = f"{name}-small" if kind == "small" else name
-        some = replace(load, records=load.records // SMALL) if kind == "small" else load
-        if topic not in filled:
+    for number, load in enumerate(LOADS):
+        if load.name not in asked.load:
+            continue
+        whole = replace(load, records=int(load.records * asked.scale))
+        for kind in (each for each in asked.only if each in load.kinds):
+            small = kind == "small"
+            topic = f"load-{number}-small" if small else f"load-{number}"
+            some = replace(whole, records=whole.records // SMALL) if small else whole
+            yield Turn(kind, topic, some, topic not in filled)
             filled.add(topic)
-            fill(bootstrap, topic, some)
-        yield kind, topic, some
+
+
+def planned(asked: argparse.Namespace) -> tuple[int, float]:
+    """How many runs there will be, and how long they will take on an idle machine."""
+    of_each = 2 * (asked.rounds + 1)
+    one_broker = list(turns(asked))
+    seconds = sum(
+        of_each * run_seconds(turn.kind, turn.load) + (fill_seconds(turn.load) if turn.is_new else 0.0)
+        for turn in one_broker
+    )
+    return of_each * len(one_broker) * len(asked.broker), seconds * len(asked.broker)
+
+
+def run_seconds(kind: str, load: Load) -> float:
+    fixed, of_all_records = RUN_S[kind]
+    return fixed + of_all_records * share_of(load)
+
+
+def fill_seconds(load: Load) -> float:
+    return FILL_S * share_of(load)
+
+
+def share_of(load: Load) -> float:
+    """Of the records that a load of this name has at full size."""
+    return load.records / next(each.records for each in LOADS if each.name == load.name)
 
 
 def compare(
-    spark: Spark, target: Target, topic: str, load: Load, kind: str, rounds: int
+    spark: Spark, target: Target, topic: str, load: Load, kind: str, rounds: int, progress: Progress
 ) -> list[dict[str, Any]]:
     kept: list[dict[str, Any]] = []
     measured = {"when": datetime.now(UTC).isoformat(timespec="minutes"), "commit": commit()}
@@ -292,10 +346,10 @@ def compare(
                 tries += 1
                 each = one(spark, target, topic, load, kind, side)
             each |= {"round": number, "tries": tries, **measured}
-            print(
+            progress.step(
                 f"{kind:6} {target.name:13} {load.name:11} {side:8} {each['records_per_second']:12,.0f} records/s"
                 f" {all_cpu(each):6.1f} CPU s",
-                file=sys.stderr,
+                run_seconds(kind, load),
             )
             if number >= 0:
                 kept.append(each)
@@ -322,94 +376,6 @@ def one(spark: Spark, target: Target, topic: str, load: Load, kind: str, side: s
     }
 
 
-def plausible(run: Mapping[str, Any]) -> bool:
-    """Somebody worked, and nobody more than there are cores."""
-    return run["spark_cpu_seconds"] > 0 and run["broker_cpu_seconds"] >= 0 and run["other_load"] <= 1
-
-
-def cells(found: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """What was measured, as (kind, broker, load), in the order of the constants above."""
-    there = {cell_of(run) for run in found["runs"]}
-    wanted = [
-        (kind, broker, load.name) for kind in KINDS for broker in (OURS, "Apache Kafka") for load in LOADS
-    ]
-    return [each for each in wanted if each in there]
-
-
-def cell_of(run: dict[str, Any]) -> tuple[str, str, str]:
-    return run["kind"], run["broker"], run["load"]
-
-
-def table(found: dict[str, Any]) -> str:
-    lines = [
-        "| what | broker | records counted | oncelog, records/s | built-in, records/s | ratio (smallest..largest) | bar | CPU, built-in / ours |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for cell in cells(found):
-        mine = [run for run in found["runs"] if cell_of(run) == cell]
-        ours, theirs = ([run for run in mine if run["side"] == side] for side in (OURS, BUILT_IN))
-        ratios = [
-            a["records_per_second"] / b["records_per_second"] for a, b in zip(ours, theirs, strict=True)
-        ]
-        cpu = [
-            all_cpu(b) / all_cpu(a)
-            for a, b in zip(ours, theirs, strict=True)
-            if plausible(a) and plausible(b)
-        ]
-        kind, broker, load = cell
-        lines.append(
-            f"| {kind} | {broker} | {max(run['records'] for run in mine):,} of {load} | {middle(ours):,.0f} | {middle(theirs):,.0f} | "
-            f"{statistics.median(ratios):.2f}x ({min(ratios):.2f}..{max(ratios):.2f}) | "
-            f"{verdict(kind, statistics.median(ratios))} | {f'{statistics.median(cpu):.2f}x' if cpu else ''} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def verdict(kind: str, ratio: float) -> str:
-    wanted = BARS.get(kind)
-    if wanted is None:
-        return "" if ratio >= 1.0 else "**we lose**"
-    bar = f">= {wanted:.1f}x: {'holds' if ratio >= wanted else '**missed**'}"
-    return bar if ratio >= 1.0 or ratio < wanted else f"{bar}, **we lose**"
-
-
-def conditions(found: dict[str, Any]) -> str:
-    """Under the table: what it was measured with."""
-    rounds = {
-        sum(cell_of(run) == cell and run["side"] == OURS for run in found["runs"]) for cell in cells(found)
-    }
-    right = [run for run in found["runs"] if plausible(run)]
-    loads = [run["other_load"] for run in right] or [0.0]
-    said = " or ".join(map(str, sorted(rounds)))
-    where = found["machine"]
-    cores = ", ".join(
-        str(each)
-        for each in (
-            f"{where['cores']} cores",
-            where.get("cpu"),
-            where.get("file_system"),
-            where.get("system"),
-        )
-        if each
-    )
-    text = (
-        f"{said} rounds of each cell, sides in turns, after one that is not kept; {PARTITIONS} partitions. Spark {found['spark']}, "
-        f"local[{min(where['cores'], PARTITIONS)}], {cores}, Python {where['python']}; other load of the machine {min(loads):.2f} to "
-        f"{max(loads):.2f} of all cores. Built-in: {', '.join(found['jars'])}. Ratio: of the same round, the median."
-    )
-    brokers = "; ".join(f"{name}: {settings}" for name, settings in found.get("brokers", {}).items())
-    if brokers:
-        text += f" Brokers: {brokers}."
-    times = sorted({(run["when"], run["commit"]) for run in found["runs"] if run.get("when")})
-    if times:
-        commits = ", ".join(dict.fromkeys(str(commit) for _, commit in times))
-        text += f" Measured {times[0][0]} to {times[-1][0]}, commit {commits}."
-    wrong = len(found["runs"]) - len(right)
-    if wrong:
-        text += f" In {wrong} run{'s' if wrong > 1 else ''} the CPU of the processes was not counted right: left out of the last column."
-    return text
-
-
 def merged(kept: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
     """Cells that were measured now in place of older ones. Other versions of Spark or of the connector are another comparison."""
     if kept is None or any(kept.get(name) != found[name] for name in ("spark", "jars")):
@@ -420,14 +386,6 @@ def merged(kept: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]
         "brokers": {**kept.get("brokers", {}), **found.get("brokers", {})},
         "runs": [run for run in kept["runs"] if cell_of(run) not in now] + found["runs"],
     }
-
-
-def all_cpu(run: dict[str, Any]) -> float:
-    return run["spark_cpu_seconds"] + run["broker_cpu_seconds"]
-
-
-def middle(runs: list[dict[str, Any]]) -> float:
-    return statistics.median(run["records_per_second"] for run in runs)
 
 
 def end(number: int, _: object) -> None:
@@ -455,9 +413,14 @@ def main() -> int:
     def keep(measured: dict[str, Any]) -> None:
         found = merged(before, measured)
         raw.write_text(json.dumps(found, indent=1) + "\n")
-        (out / "spark.md").write_text(f"{table(found)}\n{conditions(found)}\n")
+        for page, text in pages(found).items():
+            (out / page).write_text(text)
 
-    print(table(measure(asked, keep)))
+    try:
+        print(table(measure(asked, keep)))
+    except NotToBeHad as fault:
+        tell(f"bench spark: wanted Spark's own Kafka connector: {fault}")
+        return 1
     return 0
 
 

@@ -1,4 +1,5 @@
-"""Fills the measured parts of README.md, docs/benchmarks.md, docs/cost.md, docs/inspector.md and the page's Cost screen from bench/results, which `make bench` writes."""
+"""Fills the measured parts of README.md, docs/benchmarks.md, docs/cost.md, docs/inspector.md and the page's Cost screen from bench/results, which `make bench` and `make bench-spark` write, and makes
+the tables and charts there anew."""
 
 import json
 import statistics
@@ -7,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import hot_path
+from bench import hot_path, reasons, spark_report
 from oncelog.cost import eos, report, scaling
 from tools.generated import ROOT, filled, main
 
@@ -18,34 +19,6 @@ PYTHON = "oncelog, hot.path=python"
 KAFKA = "Apache Kafka"
 TUNED = "Apache Kafka, backoff 1 ms"
 SIDES = (OURS, PYTHON, KAFKA, TUNED)
-
-# Why a cell is lost, by a part of its name. What was not measured says so.
-REASONING = "Reasoning, not measured: "
-REASONS = {
-    "1 MB batches": REASONING
-    + "the copy into the page cache is most of it, and Kafka receives the next request meanwhile; we have one thread.",
-    "librdkafka": REASONING
-    + "the client is the limit, and it shares two cores with the broker; its batches grow while the broker is busy, "
-    "which favours the broker with more threads.",
-    "Java": REASONING + "the client needs more CPU than either broker (the last column).",
-    "p50": REASONING
-    + "a request waits until the one thread has answered those before it; Kafka has a thread for each request that is under way.",
-    "p99": REASONING
-    + "one thread answers everybody: what delays it (a slow write, another process on its core) delays all that wait.",
-    "transactions of": REASONING
-    + "Kafka hides its wait between transactions when many producers take turns, and uses both cores; we use one.",
-    "10 producers": REASONING
-    + "ten connections keep both of Kafka's cores busy; we have one thread, and by Python a request costs about twice what the lane needs.",
-    "lz4": REASONING + "a compressed batch is unpacked and checked by Python, with or without the lane.",
-    "zstd": REASONING + "a compressed batch is unpacked and checked by Python, with or without the lane.",
-    "connections": REASONING + "one thread serves all of them, on one core; Kafka uses both.",
-    "fetch": REASONING + "Kafka hands the file to the socket in the kernel; we read and write it.",
-    "produce": REASONING + "one core against two.",
-    "resident memory": REASONING
-    + "the lane is code of its own, and more that is done in the same time leaves more in caches and in the record of requests.",
-    "recovery": REASONING + "we read the tail behind the last checkpoint with Python.",
-}
-UNKNOWN = "No reason is known yet."
 
 
 def read(name: str) -> dict[str, Any] | None:
@@ -86,11 +59,13 @@ def lost(*all_found: Mapping[str, Any] | None) -> str:
         ours = report.sides_of(found)[0] if found is not None else []
         for form in ours:
             assert found is not None
-            head = report.ratio_of(form, ours)
             by_reason: dict[str, list[str]] = {}
             for row in report.losing(found, form):
-                said = f"{row['figure']} ({row[head].replace('**', '')})"
-                by_reason.setdefault(reason_of(row["figure"]), []).append(said)
+                reason = reasons.REASONS.get((form, row.cell))
+                told = str(row.ratios[form]).replace("**", "")
+                figures = "" if reason is None else reason.measured(row, form)
+                said = f"{row.figure} ({told}{'; ' if figures else ''}{figures})"
+                by_reason.setdefault(reasons.UNKNOWN if reason is None else reason.said(), []).append(said)
             where = "with a sync before every answer" if found["power"] else report.short(form)
             lines += [f"- {where}: {'; '.join(rows)}. {reason}" for reason, rows in by_reason.items()]
     if not lines:
@@ -98,13 +73,9 @@ def lost(*all_found: Mapping[str, Any] | None) -> str:
     return "\n".join(lines)
 
 
-def reason_of(figure: str) -> str:
-    return next((reason for part, reason in REASONS.items() if part in figure), UNKNOWN)
-
-
 def picture(name: str, shows: str) -> str:
-    """The chart that `oncelog bench eos --out` drew beside the figures, if it is there."""
-    return f"\n\n![{shows}](../bench/results/{name}.svg)" if (RESULTS / f"{name}.svg").is_file() else ""
+    """The chart that stands beside the figures, if there are some: `documents` draws it."""
+    return f"\n\n![{shows}](../bench/results/{name}.svg)" if (RESULTS / f"{name}.json").is_file() else ""
 
 
 def in_short(found: Mapping[str, Any] | None) -> str:
@@ -138,11 +109,21 @@ def curves(found: dict[str, Any] | None) -> str:
 
 
 def steps(found: dict[str, Any] | None) -> str:
-    return "Not measured." if found is None else hot_path.table(found)
+    return "Not measured." if found is None else f"{hot_path.table(found)}{hot_path.conditions(found)}"
+
+
+def spark(found: dict[str, Any] | None) -> str:
+    """Of source and sink: the table, what is lost and why, the chart; for docs/spark.md too."""
+    if found is None:
+        return "Not measured."
+    lost_cells = f"Where we lose, and why as far as we know:\n\n{spark_report.lost(found)}"
+    shown = picture("spark", "ratios to Spark's own Kafka connector")
+    return f"{spark_report.table(found)}\n{spark_report.conditions(found)}\n\n{lost_cells}{shown}"
 
 
 # ---- docs/cost.md
 
+P99 = "p99, times its first row"
 SEED = (
     ("acks=1, no retries recognised", "plain produce, acks=1, 1 KB, 16 KB batches, 10 producers"),
     ("acks=all, idempotent", "idempotent produce, 1 KB, 16 KB batches, 10 producers"),
@@ -160,11 +141,12 @@ def median_of(
 
 
 def per_record(found: dict[str, Any] | None) -> str:
-    """Seed 003's rows: records a second, p99, and what a record costs the broker."""
+    """Seed 003's rows: records a second, p99, and what a record costs the broker. All of it at full load, where latencies of two sides are not
+    compared: a p99 is a multiple of that of the same side's first row."""
     if found is None:
         return "Not measured."
     rows: list[dict[str, str]] = []
-    base: dict[str, float] = {}
+    base: dict[str, tuple[float, float]] = {}  # CPU and p99 of the first row
     for name, cell in SEED:
         row = {"written with": name}
         for side in SIDES:
@@ -176,17 +158,18 @@ def per_record(found: dict[str, Any] | None) -> str:
                 row[f"{shown}: records/s"] = "not measured"
                 continue
             row[f"{shown}: records/s"] = f"{rate:,.0f}"
-            row[f"{shown}: p99 ms"] = f"{p99:.1f}"
             row[f"{shown}: CPU us/record"] = f"{cpu:.1f}"
             if cell == SEED[0][1]:
-                base[side] = cpu
+                base[side] = cpu, p99
             if side in base:
-                row[f"{shown}: CPU us/record"] += f" ({cpu / base[side]:.1f}x)"
+                of_cpu, of_p99 = base[side]
+                row[f"{shown}: CPU us/record"] += f" ({cpu / of_cpu:.1f}x)"
+                row[f"{shown}: {P99}"] = f"{p99 / of_p99:.1f}x"
         rows.append(row)
     shown = [report.short(side) for side in SIDES]
     parts = [
         markdown_table(rows, "|".join(("written with", *(f"{side}: {what}" for side in shown))))
-        for what in ("records/s", "p99 ms", "CPU us/record")
+        for what in ("records/s", P99, "CPU us/record")
     ]
     return "\n\n".join(parts)
 
@@ -291,6 +274,7 @@ def documents() -> dict[Path, str]:
             "lost": lost(measured, power),
             "power": all_rows(power) + picture("eos-power", "ratios with a sync before every answer"),
             "scaling": curves(read("eos-scaling")),
+            "spark": spark(read("spark")),
             "steps": steps(read("hot_path")),
         },
         ROOT / "docs/inspector.md": {
@@ -314,6 +298,17 @@ def documents() -> dict[Path, str]:
     for name, results in (("eos", measured), ("eos-power", power)):
         if results is not None:
             found[MEASURED / f"{name}.json"] = shipped(results)
+    return found | drawn()
+
+
+def drawn() -> dict[Path, str]:
+    """What stands beside the raw files for people."""
+    found: dict[Path, str] = {}
+    for name in (*report.RAW_FILES, "spark"):
+        results = read(name)
+        if results is not None:
+            made = spark_report.pages(results) if name == "spark" else report.pages(name, results)
+            found |= {RESULTS / page: text for page, text in made.items()}
     return found
 
 

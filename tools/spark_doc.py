@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bench import spark
 from oncelog.spark import fault_points
-from tools.benchmarks_doc import markdown_table, read
+from tools.benchmarks_doc import markdown_table, read, spark
 from tools.generated import ROOT, filled, main
 
 PATH = ROOT / "docs/spark.md"
@@ -22,10 +21,6 @@ KINDS = {
     fault_points.KILL_BROKER: "broker killed",
 }
 OUTCOME = "rows read|duplicates|lost|torn"
-
-
-def speed(found: dict[str, Any] | None) -> str:
-    return NOT_YET if found is None else f"{spark.table(found)}\n{spark.conditions(found)}"
 
 
 def faults_of(runs: Iterable[dict[str, Any]]) -> list[fault_points.Fault]:
@@ -95,7 +90,7 @@ def of(runs: Iterable[dict[str, Any]], target: str) -> list[dict[str, Any]]:
 
 def text() -> str:
     kills = read("spark_kills")
-    parts = {"speed": speed(read("spark")), "matrix": matrix(kills), "soak": soak(kills)}
+    parts = {"speed": spark(read("spark")), "matrix": matrix(kills), "soak": soak(kills)}
     made = PATH.read_text(encoding="utf-8")
     for name, content in parts.items():
         made = filled(made, name, content)

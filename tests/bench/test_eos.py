@@ -3,19 +3,23 @@
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import oncelog
+from oncelog.cli import bench
 from oncelog.cli.main import main
 from oncelog.client.cluster import Cluster
 from oncelog.cost import eos, load, page_cache, report, scaling, sides
 from oncelog.cost.load import CannotMeasure
+from oncelog.cost.progress import Progress
 from oncelog.cost.sides import OncelogSide, RunningSide
 from oncelog.inspect import views
 from oncelog.record.batch import HEADER_BYTES, read_header
@@ -259,7 +263,7 @@ def test_each_form_of_ours_stands_beside_the_tuned_kafka_with_bar_and_aim() -> N
     assert row["ratio, python"] == "0.90x (0.90..0.90) **missed**"
     assert row["bar (aim)"] == ">= 1x (3x)"
     assert report.losing(found, "oncelog") == []
-    assert report.losing(found, "oncelog, hot.path=python") == [row]
+    assert [each.cell for each in report.losing(found, "oncelog, hot.path=python")] == ["c"]
     assert report.chart(found).count("<rect") == 3
 
 
@@ -317,6 +321,35 @@ def test_a_look_is_told_from_a_measurement(rounds: int, other_load: float, doubt
     assert report.busiest({"rounds": rounds, "runs": runs}) == 0.9
 
 
+def test_at_full_load_a_p99_is_a_multiple_of_the_same_side_s_first_row() -> None:
+    """Latencies of two sides may be compared at equal load only."""
+    runs = [
+        {
+            **run_of(side, 1.0, 1, records=1000, seconds=1.0, latency_us={"p99": first * times}),
+            "cell": benchmarks_doc.SEED[number][1],
+        }
+        for side, first in (("oncelog", 2000), ("Apache Kafka", 5000))
+        for number, times in enumerate((1, 3))
+    ]
+    said = benchmarks_doc.per_record({"runs": runs})
+    assert "| acks=1, no retries recognised | 1.0x |  | 1.0x |  |" in said
+    assert "| acks=all, idempotent | 3.0x |  | 3.0x |  |" in said
+    assert " ms" not in said
+
+
+def test_the_steps_inside_the_broker_say_of_when_and_of_what_they_are() -> None:
+    one = {"tree": "now", "case": "c", "round": 0, "steps": 10, "cpu_us": 1.0}
+    found: dict[str, Any] = {"rounds": 2, "python": "3.11.7", "runs": [one]}
+    assert benchmarks_doc.steps(found).endswith(
+        "| c | now | 10 | 1 (to 1) |"
+    )  # a file of before says nothing
+    where = {"cores": 2, "cpu": "a cpu", "file_system": "ext4"}
+    found |= {"machine": where, "when": "2026-11-20T00:00", "commits": {"before": None, "now": "abc1234"}}
+    assert benchmarks_doc.steps(found).endswith(
+        "\n\n2 rounds, 2026-11-20T00:00; 2 cores, a cpu, ext4, Python 3.11.7; commits: before of no checkout, now abc1234."
+    )
+
+
 class Failing:
     """A load that fails so many times with these words before it succeeds."""
 
@@ -345,7 +378,7 @@ def test_a_run_that_fails_is_tried_once_more(times: int, words: str, turn: int, 
     found = eos.Result({}, "1", 1, 1.0)
     run = Failing(times, words)
     cell = eos.Cell(1, run, eos.rate_of("c"))
-    eos._one(found, cell, RunningSide("127.0.0.1:1"), "t", turn, 0.1, eos.Progress(lambda _: None, 1))  # pyright: ignore[reportPrivateUsage]
+    eos._one(found, cell, RunningSide("127.0.0.1:1"), "t", turn, 0.1, Progress(lambda _: None, 1))  # pyright: ignore[reportPrivateUsage]
     assert found.troubles == ([] if tries else [f"c, 127.0.0.1:1, round {turn}: {words}"])
     assert [each["tries"] for each in found.runs] == ([tries] if tries and turn else [])
     assert run.left == -1 if tries else run.left == 0
@@ -370,7 +403,7 @@ def test_with_a_sync_before_every_answer_there_are_fewer_rows_at_lower_rates_and
     for cell in eos.cells(power=True):
         eos._one(  # pyright: ignore[reportPrivateUsage]
             found, eos.Cell(1, Failing(0, ""), tuple(f for f in cell.figures if f.unit != "ms")),
-            RunningSide("127.0.0.1:1"), "t", 1, 0.1, eos.Progress(lambda _: None, 1),
+            RunningSide("127.0.0.1:1"), "t", 1, 0.1, Progress(lambda _: None, 1),
         ) if cell.figures[0].unit != "ms" else None  # fmt: skip
     assert {each["cell"]: each["at_least"] for each in found.runs if each["at_least"]} == eos.POWER_BARS
 
@@ -433,7 +466,7 @@ def test_what_a_run_needs_is_written_before_its_cpu_is_counted(monkeypatch: pyte
     monkeypatch.setattr(eos, "cpu_seconds", cpu)
     cell = eos.Cell(1, run, eos.rate_of("c"), prepare=lambda bootstrap, topic: order.append("prepare"))  # noqa: ARG005
     found = eos.Result({}, "1", 1, 1.0)
-    eos._one(found, cell, RunningSide("127.0.0.1:1"), "t", 1, 0.1, eos.Progress(lambda _: None, 1))  # pyright: ignore[reportPrivateUsage]
+    eos._one(found, cell, RunningSide("127.0.0.1:1"), "t", 1, 0.1, Progress(lambda _: None, 1))  # pyright: ignore[reportPrivateUsage]
     assert order == ["prepare", "cpu", "run", "cpu"]
 
 
@@ -514,7 +547,7 @@ def test_recovery_stands_beside_a_kafka_that_does_not_wait_for_its_old_session(
         eos.Restarted(kafka, "Apache Kafka", stops=True, recovers=both[:1]),
         eos.Restarted(short, "Apache Kafka", stops=False, recovers=both[1:]),
     ]
-    eos._restarts(found, fresh, 2, 1 << 30, eos.Progress(lambda _: None, 1))  # pyright: ignore[reportPrivateUsage]
+    eos._restarts(found, fresh, 2, 1 << 30, Progress(lambda _: None, 1))  # pyright: ignore[reportPrivateUsage]
     rows = {row["figure"]: row for row in report.table(found.plain())}
     recovered = f"{eos.RECOVERED}, 1 GiB of log"
     assert rows[f"{recovered}{eos.DEFAULT_SESSION}, s"]["Kafka"] == "12.00"
@@ -665,12 +698,80 @@ def test_the_console_script_finds_what_a_checkout_has(is_root: bool, wanted: str
     )
 
 
-def test_bench_spark_needs_a_checkout(
+def installed(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """`oncelog WORDS` as pip installs it: the package alone, and a working directory that is no checkout."""
+    site = tmp_path / "site"
+    shutil.copytree(ROOT / "src" / "oncelog", site / "oncelog", ignore=shutil.ignore_patterns("__pycache__"))
+    program = "import sys; from oncelog.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    home = tmp_path / "home"
+    home.mkdir()
+    return subprocess.run(
+        [sys.executable, "-P", "-c", program, *words],
+        cwd=home,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("more", [[], ["--redraw"]])
+def test_bench_spark_of_an_installed_wheel_says_what_is_wanted(tmp_path: Path, more: list[str]) -> None:
+    said = installed(tmp_path, "bench", "spark", *more)
+    assert (said.returncode, said.stdout) == (1, "")
+    assert said.stderr.startswith(
+        "oncelog: bench spark: wanted a checkout of oncelog as the working directory, for bench/spark.py, which"
+    )
+    assert said.stderr.endswith(f"'make bench-spark' there does the same, found none in {tmp_path}/home\n")
+
+
+def test_bench_spark_names_what_its_python_lacks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # noqa: ARG005  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    find = importlib.util.find_spec
+
+    def found(name: str) -> object | None:
+        return None if name in ("pyspark", "confluent_kafka") else find(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", found)
     assert main(["bench", "spark"]) == 1
-    assert "wanted bench/spark.py of a checkout" in capsys.readouterr().err
+    assert (
+        "wanted pyspark, confluent_kafka of the checkout's requirements, found none"
+        in capsys.readouterr().err
+    )
+
+
+def test_what_is_asked_of_bench_spark_is_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def run(words: list[str], *, check: bool) -> SimpleNamespace:
+        assert not check
+        asked.append(words[1:])
+        return SimpleNamespace(returncode=7)
+
+    monkeypatch.setattr(bench, "subprocess", SimpleNamespace(run=run))
+    assert main(["bench", "spark", "--rounds", "2", "--only", "read", "copy", "--out", "o"]) == 7
+    assert main(["bench", "spark", "--redraw", "--out", "o"]) == 7
+    assert asked == [
+        ["-m", "bench.spark", "--rounds", "2", "--scale", "1.0", "--out", "o", "--only", "read", "copy"],
+        ["-m", "bench.spark_report", "o"],
+    ]
+
+
+def test_tables_and_charts_are_made_once_more_of_the_raw_files_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "eos", "--redraw", "--out", str(tmp_path)]) == 1
+    assert "wanted eos.json, eos-power.json, eos-scaling.json in" in capsys.readouterr().err
+    names = ("eos-power", "eos-scaling")
+    for name in names:
+        shutil.copy(ROOT / "bench/results" / f"{name}.json", tmp_path)
+    assert main(["bench", "eos", "--redraw", "--out", str(tmp_path)]) == 0
+    for name in names:
+        for kind in ("md", "svg"):
+            made = (tmp_path / f"{name}.{kind}").read_text()
+            assert made == (ROOT / "bench/results" / f"{name}.{kind}").read_text()
+    assert not (tmp_path / "eos.svg").exists()
 
 
 def test_cells_that_are_measured_again_take_their_place() -> None:

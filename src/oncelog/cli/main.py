@@ -335,6 +335,9 @@ def _ui_host(parser: argparse.ArgumentParser) -> None:
     )
 
 
+REDRAW = "measure nothing: tables and charts once more, from the raw files in --out"
+
+
 def _bench(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="WHAT", dest="verb", required=True)
     eos = verbs.add_parser(
@@ -360,6 +363,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     eos.add_argument("--only", metavar="TEXT", help="only the cells whose name holds this")
     eos.add_argument("--out", metavar="DIR", help="write eos.json, eos.md and eos.svg there")
     eos.add_argument("--json", action="store_true", help="print JSON")
+    eos.add_argument("--redraw", action="store_true", help=REDRAW)
     eos.set_defaults(run="oncelog.cli.bench:bench_eos")
     spark = verbs.add_parser(
         "spark", help="the Spark source and sink beside Spark's own Kafka connector; in a checkout only"
@@ -368,7 +372,11 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     spark.add_argument(
         "--scale", type=float, default=1.0, metavar="X", help="share of the full amount of records"
     )
+    spark.add_argument(
+        "--only", metavar="KIND", nargs="+", help="only these kinds of runs, of those in docs/spark.md"
+    )
     spark.add_argument("--out", metavar="DIR", default="bench/results", help="default %(default)s")
+    spark.add_argument("--redraw", action="store_true", help=REDRAW)
     spark.set_defaults(run="oncelog.cli.bench:bench_spark")
 
 

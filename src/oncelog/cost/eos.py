@@ -27,6 +27,7 @@ from oncelog.client.faults import ClientFault
 from oncelog.cost import load
 from oncelog.cost.load import CannotMeasure, Loaded, pooled
 from oncelog.cost.page_cache import PageCache
+from oncelog.cost.progress import Progress
 from oncelog.cost.sides import (
     KafkaSide,
     OncelogSide,
@@ -58,7 +59,6 @@ LOG_BATCH: Final = 131_072
 LARGE_PARTITIONS: Final = 8
 WARM_UP_S: Final = 20.0
 FIRST_S: Final = 0.5  # of the round that is not kept
-BAR: Final = 20  # characters
 RATE: Final = 1000  # transactions a second where latency is compared
 POWER_RATE: Final = 100
 SEEN_RATE: Final = 100  # of one producer
@@ -474,10 +474,9 @@ def measure(
     ]
     with_starts = only is None or any(only in each for each in (STARTED, RECOVERED))
     restarted = _restarted(found, sides) if with_starts else []
-    progress = Progress(tell, _steps(wanted, sides, rounds) + len(restarted) * (rounds + 1))
     expected = expected_seconds(wanted, sides, rounds, seconds, hurried=hurried, warm_up=warm_up)
     expected += rounds * sum(_restart_s(each) for each in restarted) + FILL_S * len(restarted)
-    tell(f"expected: {expected / 60:.0f} minutes on an idle machine")
+    progress = Progress(tell, _steps(wanted, sides, rounds) + len(restarted) * (rounds + 1), expected)
     try:
         for side in sides:
             seconds_to_first = _start(side)
@@ -487,6 +486,7 @@ def measure(
         for side in sides if wanted else ():
             tell(f"warming up {side.name} for {warm_up:g} s")
             _warm_up(side.bootstrap, warm_up)
+            progress.passed(warm_up)
         os.sync()  # the first cells are about latency: what was written so far shall not be in their way
         for number, cell in enumerate(wanted):
             asked = _asked(cell, sides)
@@ -590,20 +590,6 @@ def _start(side: Side) -> float:
     return time.monotonic() - begun
 
 
-class Progress:
-    """A line for each step, with how many there are."""
-
-    def __init__(self, tell: Callable[[str], None], steps: int) -> None:
-        self._tell = tell
-        self._steps = steps
-        self._done = 0
-
-    def step(self, line: str) -> None:
-        self._done += 1
-        full = BAR * self._done // max(self._steps, 1)
-        self._tell(f"[{'#' * full}{'.' * (BAR - full)}] {self._done}/{self._steps} {line}")
-
-
 def _one(
     found: Result, cell: Cell, side: Side, topic: str, turn: int, seconds: float, progress: Progress
 ) -> Loaded | None:
@@ -625,11 +611,11 @@ def _one(
             if tries < TRIES or (str(fault).endswith(NOT_LED) and time.monotonic() < deadline):
                 continue
             found.troubles.append(f"{name}, {side.name}, round {turn}: {fault}")
-            progress.step(f"{name:58} {side.name:32} {fault}")
+            progress.step(f"{name:58} {side.name:32} {fault}", seconds + BESIDE_S)
             return None
     after = cpu_seconds(side.process_id)
     value = cell.figures[0].of(loaded)
-    progress.step(f"{name:58} {side.name:32} {value:12,.1f} {cell.figures[0].unit}")
+    progress.step(f"{name:58} {side.name:32} {value:12,.1f} {cell.figures[0].unit}", seconds + BESIDE_S)
     if not turn:
         return loaded
     shared = {
@@ -715,13 +701,13 @@ def _restart_s(one: Restarted) -> float:
 
 
 def _restarts(
-    found: Result, fresh: Sequence[Restarted], rounds: int, log_bytes: int, progress: "Progress"
+    found: Result, fresh: Sequence[Restarted], rounds: int, log_bytes: int, progress: Progress
 ) -> None:
     """Brokers with empty directories get a log of `log_bytes`, all the same; then starts: after a clean stop, and after kill -9."""
     for each in fresh:
         each.side.start()
         _fill(each.side, log_bytes)
-        progress.step(f"{each.side.name} has {each.side.log_bytes() or 0:,} bytes of log")
+        progress.step(f"{each.side.name} has {each.side.log_bytes() or 0:,} bytes of log", FILL_S)
     for turn in range(1, rounds + 1):
         for each in fresh if turn % 2 else tuple(reversed(fresh)):
             _restart(found, each, turn, log_bytes, progress)
@@ -763,7 +749,7 @@ def wait_for_leaders(bootstrap: str, topic: str, partitions: int) -> None:
                 raise
 
 
-def _restart(found: Result, one: Restarted, turn: int, log_bytes: int, progress: "Progress") -> None:
+def _restart(found: Result, one: Restarted, turn: int, log_bytes: int, progress: Progress) -> None:
     side, size = one.side, f", {log_bytes / (1 << 30):.3g} GiB of log"
     after: list[tuple[str, tuple[str, ...], tuple[float | None, float | None]]] = []
     if one.stops:
@@ -788,7 +774,7 @@ def _restart(found: Result, one: Restarted, turn: int, log_bytes: int, progress:
         if end == "halt":
             mb = resident_mb(side.process_id)
             found.memory.append({"side": side.name, "when": "idle", "round": turn, "mb": mb})
-    progress.step(f"{'start to the first transaction':58} {side.name:32} {', '.join(said)}")
+    progress.step(f"{'start to the first transaction':58} {side.name:32} {', '.join(said)}", _restart_s(one))
 
 
 def _under_load(found: Result, sides: Sequence[Side]) -> None:

@@ -1,17 +1,14 @@
 """What was measured, for people: a table with the cells that we lose, and charts as plain SVG."""
 
-import html
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+from oncelog.cost import drawing, scaling
 from oncelog.cost.eos import HIGHER, TUNED_NAME, by_cell
 from oncelog.cost.load import CannotMeasure
 
-BAR_HEIGHT: Final = 14
-CHART_WIDTH: Final = 900
-NAME_WIDTH: Final = 380
-COLOURS: Final = {True: "#1f8a5b", False: "#c0392b"}  # better, worse
 ENOUGH_ROUNDS: Final = 5  # fewer are a look, and so is a machine that others kept busy
 QUIET_SHARE: Final = 0.25
 FEWEST: Final = 5000  # samples for a p99.9: five are beyond it
@@ -24,6 +21,11 @@ SHORT: Final = {
     "Apache Kafka, flush.messages=1": "Kafka, flush.messages=1",
     TUNED_NAME: "tuned Kafka",
 }
+MISSED: Final = "missed"
+WE_LOSE: Final = "we lose"
+RATES: Final = ("txn/s", "MB/s")
+SCALING: Final = "eos-scaling"
+RAW_FILES: Final = ("eos", "eos-power", SCALING)
 WANTED: Final = "bar (aim)"
 RATIO: Final = "ratio"
 CPU: Final = "broker CPU"
@@ -57,64 +59,112 @@ def ratio_of(form: str, ours: Sequence[str]) -> str:
     return RATIO if len(ours) == 1 else f"{RATIO}, {short(form)}"
 
 
-def table(found: Mapping[str, Any]) -> list[dict[str, str]]:
-    """One row a figure: medians of each side, and for each of our forms the median of the ratios to Kafka of the same round with their spread,
-    and whether the bar holds. A percentile is that of all rounds together, and so is its ratio; a p99.9 of few samples is no figure. Of two
-    Kafkas the ratio is to the tuned one."""
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Of one form of ours to the Kafka beside it: the middle, those of single rounds, and what is wanted of it."""
+
+    value: float
+    smallest: float
+    largest: float
+    higher: bool  # is better
+    at_least: float | None  # the bar; at most, where lower is better
+
+    @property
+    def lost(self) -> bool:
+        return self.value < 1 if self.higher else self.value > 1
+
+    @property
+    def missed(self) -> bool:
+        bar = self.at_least
+        return bar is not None and (self.value < bar if self.higher else self.value > bar)
+
+    @property
+    def mark(self) -> str:
+        """What is bad about it, in words."""
+        return MISSED if self.missed else WE_LOSE if self.lost else ""
+
+    def __str__(self) -> str:
+        """No word where there is no bar and we win."""
+        holds = "" if self.at_least is None or self.missed else " holds"
+        mark = f" **{self.mark}**" if self.mark else ""
+        return f"{self.value:.2f}x ({self.smallest:.2f}..{self.largest:.2f}){holds}{mark}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A cell with the values of the sides that have some, and the ratios of our forms where another Kafka stands beside them."""
+
+    cell: str
+    figure: str  # with its unit
+    runs: Mapping[str, Mapping[int, Mapping[str, Any]]]  # by side and round
+    values: Mapping[str, float]
+    ratios: Mapping[str, Ratio]
+
+
+def judged(found: Mapping[str, Any]) -> list[Judged]:
+    """Medians of each side, and for each of our forms the median of the ratios to Kafka of the same round. A percentile is that of all rounds
+    together, and so is its ratio; a p99.9 of few samples is no figure. Of two Kafkas the ratio is to the tuned one."""
     ours, others = sides_of(found)
-    pooled = {(each["cell"], each["side"]): each["value"] for each in found.get("pooled", [])}
+    pooled = {(each["cell"], each["side"]): float(each["value"]) for each in found.get("pooled", [])}
     few = {each["cell"] for each in found.get("pooled", []) if each.get("samples", FEWEST) < FEWEST}
-    rows: list[dict[str, str]] = []
+    cells: list[Judged] = []
     for name, runs in by_cell(found["runs"]):
         if name in few and "p99.9" in name:
             continue
         of_side = {
-            side: {each["round"]: each for each in runs if each["side"] == side} for side in (*ours, *others)
+            side: {int(each["round"]): each for each in runs if each["side"] == side}
+            for side in (*ours, *others)
         }
-        there = [side for side in (*ours, *others) if of_side[side]]
-        one = runs[0]
-        row = {"figure": f"{name}, {one['unit']}"}
-        for side in there:
-            middle = statistics.median(each["value"] for each in of_side[side].values())
-            row[short(side)] = _number(pooled.get((name, side), middle))
+        there = {side: kept for side, kept in of_side.items() if kept}
+        values = {
+            side: pooled[name, side] if (name, side) in pooled else _middle(kept)
+            for side, kept in there.items()
+        }
+        ratios: dict[str, Ratio] = {}
         judges = [side for side in others if side in there]
-        if judges:
-            for form in ours:
-                whole = tuple(pooled.get((name, side)) for side in (form, judges[-1]))
-                said = _ratio(one, of_side[form], of_side[judges[-1]], whole)
-                if said:
-                    row[ratio_of(form, ours)] = said
-            row[WANTED] = _wanted(one)
-        row[CPU] = _cpu([of_side[side] for side in there], one, "broker_cpu_seconds")
-        row[CLIENT_CPU] = _cpu([of_side[side] for side in there], one, "client_cpu_seconds")
-        rows.append(row)
-    return rows
+        for form in ours if judges else ():
+            whole = (pooled.get((name, form)), pooled.get((name, judges[-1])))
+            ratio = _ratio(runs[0], of_side[form], of_side[judges[-1]], whole)
+            if ratio is not None:
+                ratios[form] = ratio
+        cells.append(Judged(name, f"{name}, {runs[0]['unit']}", there, values, ratios))
+    return cells
+
+
+def _middle(runs: Mapping[int, Mapping[str, Any]]) -> float:
+    return float(statistics.median(each["value"] for each in runs.values()))
 
 
 def _ratio(
     one: Mapping[str, Any],
     ours: Mapping[int, Mapping[str, Any]],
     theirs: Mapping[int, Mapping[str, Any]],
-    whole: tuple[float | None, ...],
-) -> str:
+    whole: tuple[float | None, float | None],
+) -> Ratio | None:
     """`whole`: the figures of all rounds together, ours and theirs, if there are such."""
     ratios = [ours[at]["value"] / theirs[at]["value"] for at in ours if at in theirs and theirs[at]["value"]]
     if not ratios:
-        return ""
+        return None
     mine, others = whole
     middle = mine / others if mine is not None and others else statistics.median(ratios)
-    return f"{middle:.2f}x ({min(ratios):.2f}..{max(ratios):.2f}){_verdict(one, middle)}"
+    return Ratio(middle, min(ratios), max(ratios), one["better"] == HIGHER, one["at_least"])
 
 
-def _verdict(one: Mapping[str, Any], ratio: float) -> str:
-    """Nothing where there is no bar and we win."""
-    bar = one["at_least"]
-    higher = one["better"] == HIGHER
-    worse = ratio < 1 if higher else ratio > 1
-    if bar is not None and (ratio < bar if higher else ratio > bar):
-        return " **missed**"
-    said = "" if bar is None else " holds"
-    return f"{said} **we lose**" if worse else said
+def table(found: Mapping[str, Any]) -> list[dict[str, str]]:
+    """One row a figure, by the heads of `columns`."""
+    ours, others = sides_of(found)
+    rows: list[dict[str, str]] = []
+    for each in judged(found):
+        one = next(iter(next(iter(each.runs.values())).values()))
+        row = {"figure": each.figure}
+        row |= {short(side): _number(value) for side, value in each.values.items()}
+        row |= {ratio_of(form, ours): str(ratio) for form, ratio in each.ratios.items()}
+        if any(side in each.runs for side in others):
+            row[WANTED] = _wanted(one)
+        row[CPU] = _cpu(list(each.runs.values()), one, "broker_cpu_seconds")
+        row[CLIENT_CPU] = _cpu(list(each.runs.values()), one, "client_cpu_seconds")
+        rows.append(row)
+    return rows
 
 
 def _wanted(one: Mapping[str, Any]) -> str:
@@ -152,6 +202,14 @@ def markdown(found: Mapping[str, Any]) -> str:
     lines += ["", *starts(found), "", conditions(found)]
     lines += [f"- not measured: {each}" for each in found["troubles"]]
     return "\n".join(lines) + "\n"
+
+
+def pages(name: str, found: Mapping[str, Any]) -> dict[str, str]:
+    """The table and the chart that stand beside the raw file of this name; made of nothing else."""
+    is_scaling = name == SCALING
+    text = scaling.markdown(dict(found)) if is_scaling else markdown(found)
+    picture = scaling.chart(found) if is_scaling else chart(found)
+    return {f"{name}.md": text, f"{name}.svg": picture}
 
 
 def starts(found: Mapping[str, Any]) -> list[str]:
@@ -224,45 +282,37 @@ def _other_loads(found: Mapping[str, Any]) -> list[float]:
 
 
 def chart(found: Mapping[str, Any]) -> str:
-    """Ratios as bars around 1, one for each of our forms: beyond the line we are better. No script, no font, no other host."""
+    """The ratios as bars, one for each of our forms."""
     ours, _ = sides_of(found)
-    heads = [ratio_of(form, ours) for form in ours]
-    rows = [each for each in table(found) if any(each.get(head) for head in heads)]
-    row_height = BAR_HEIGHT * len(heads) + 8
-    height = row_height * len(rows) + 40
-    size = f"0 0 {CHART_WIDTH} {height}"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" font-family="sans-serif" font-size="11">'
-    ]
-    parts.append('<rect width="100%" height="100%" fill="#fff"/>')
-    scale = (CHART_WIDTH - NAME_WIDTH - 130) / 4.0
-    for number, row in enumerate(rows):
-        y = 20 + number * row_height
-        parts.append(f'<text x="4" y="{y + 11}">{html.escape(row["figure"][:70])}</text>')
-        for place, head in enumerate(heads):
-            if not row.get(head):
-                continue
-            ratio = float(row[head].split("x")[0])
-            lower = row["figure"].endswith((", ms", ", s", ", MB"))
-            good = ratio <= 1 if lower else ratio >= 1
-            top, wide = y + place * BAR_HEIGHT, min(ratio, 4.0) * scale
-            label = f"{ratio:.2f}x{head.removeprefix(RATIO).replace(',', '')}"
-            parts.append(
-                f'<rect x="{NAME_WIDTH}" y="{top}" width="{wide:.0f}" height="{BAR_HEIGHT - 2}" fill="{COLOURS[good]}"/>'
-                f'<text x="{NAME_WIDTH + wide + 4:.0f}" y="{top + 10}">{html.escape(label)}</text>'
-            )
-    x = NAME_WIDTH + scale
-    parts.append(
-        f'<line x1="{x:.0f}" x2="{x:.0f}" y1="10" y2="{height - 14}" stroke="#333" stroke-dasharray="3 3"/>'
-    )
-    parts.append(f'<text x="{x:.0f}" y="{height - 2}" text-anchor="middle">1.0</text></svg>')
-    return "".join(parts) + "\n"
+    rows: list[drawing.Row] = []
+    for each in judged(found):
+        bars = [
+            drawing.Bar(ratio.value, _label(form, ratio, ours), better=not ratio.lost)
+            for form, ratio in each.ratios.items()
+        ]
+        if bars:
+            one = next(iter(each.ratios.values()))
+            rows.append(drawing.Row(each.figure, bars, one.at_least, higher=one.higher))
+    return drawing.ratios(rows, "oncelog beside Apache Kafka: ratios by cell")
 
 
-def losing(found: Mapping[str, Any], form: str) -> list[dict[str, str]]:
-    """The rows where this form of ours loses or misses the bar."""
-    head = ratio_of(form, sides_of(found)[0])
-    return [row for row in table(found) if "**" in row.get(head, "")]
+def _label(form: str, ratio: Ratio, ours: Sequence[str]) -> str:
+    words = (short(form) if len(ours) > 1 else "", ratio.mark)
+    return ": ".join(each for each in words if each)
+
+
+def losing(found: Mapping[str, Any], form: str) -> list[Judged]:
+    """The cells that this form of ours loses or whose bar it misses."""
+    return [each for each in judged(found) if form in each.ratios and each.ratios[form].mark]
+
+
+def cores(one: Judged, side: str) -> float | None:
+    """How many cores the broker kept busy, where its throughput was asked for: a limit of one shows."""
+    runs = one.runs[side].values()
+    known = [each for each in runs if each.get("broker_cpu_seconds") is not None and each["done"]]
+    if not known or known[0]["unit"] not in RATES:
+        return None
+    return statistics.median(each["broker_cpu_seconds"] / each["seconds"] for each in known)
 
 
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

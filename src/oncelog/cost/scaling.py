@@ -14,15 +14,20 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from oncelog import __version__
-from oncelog.cost import load
-from oncelog.cost.eos import FIRST_S, commit, create, first_transaction, machine, remove
+from oncelog.cost import drawing, load
+from oncelog.cost.eos import BESIDE_S, FIRST_S, commit, create, first_transaction, machine, remove
 from oncelog.cost.load import Loaded
 from oncelog.cost.page_cache import PageCache
+from oncelog.cost.progress import Progress
 from oncelog.cost.sides import OncelogSide, OtherLoad, cpu_seconds
 
 PRODUCERS: Final = 50
 PARTITIONS: Final = 12
 FILL_SECONDS: Final = 0.5
+# What a point needs before its first run, about: a topic, its partitions' files, a log of so many megabytes.
+PREPARE_S: Final = 0.2
+PARTITION_S: Final = 0.001
+MEGABYTE_S: Final = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class Curve:
     partitions: Callable[[int], int]
     run: Callable[[str, str, int, float], Loaded]
     prepare: Callable[[str, str, int], None] = lambda bootstrap, topic, point: None  # noqa: ARG005
+    prepare_s: Callable[[int], float] = lambda point: PREPARE_S  # noqa: ARG005  # about, for who waits
     around: Callable[[str, str, int], Any] = lambda bootstrap, topic, point: nullcontext()  # noqa: ARG005
 
 
@@ -138,6 +144,7 @@ def curves() -> list[Curve]:
             lambda point: point,
             spread.run,
             spread.visit,
+            lambda point: PREPARE_S + PARTITION_S * point,
         ),
         Curve(
             "transactions of others that stay open",
@@ -164,6 +171,7 @@ def curves() -> list[Curve]:
             twelve,
             lambda bootstrap, topic, point, seconds: steady(bootstrap, topic, seconds),  # noqa: ARG005
             _fill,
+            lambda point: PREPARE_S + MEGABYTE_S * point,
         ),
     ]
 
@@ -180,22 +188,33 @@ def measure(
     """All curves on oncelog. Points above `largest` are left out."""
     side = OncelogSide()
     runs: list[dict[str, Any]] = []
+    drawn = [
+        (curve, [point for point in curve.points if point <= largest])
+        for curve in curves()
+        if only is None or only in curve.name
+    ]
+    asked = [(curve, point) for curve, points in drawn for point in points]
+    progress = Progress(
+        tell, (rounds + 1) * len(asked), sum(expected_seconds(*each, rounds, seconds) for each in asked)
+    )
     try:
         side.start()
         first_transaction(side.bootstrap)
-        for number, curve in enumerate(each for each in curves() if only is None or only in each.name):
-            points = [point for point in curve.points if point <= largest]
+        for number, (curve, points) in enumerate(drawn):
             topics = {point: f"scale-{number}-{point}" for point in points}
             for point, topic in topics.items():
                 create(side.bootstrap, topic, curve.partitions(point))
                 curve.prepare(side.bootstrap, topic, point)
+                tell(f"{curve.name}: what {point:,} {curve.counts} need is there")
+                progress.passed(curve.prepare_s(point))
             for turn in range(rounds + 1):
                 for point in points if turn % 2 else reversed(points):
                     if page_cache is not None:
                         page_cache.fill()
-                    run = _one(side, curve, topics[point], point, seconds if turn else FIRST_S)
+                    lasts = seconds if turn else FIRST_S
+                    run = _one(side, curve, topics[point], point, lasts)
                     cost = f"{run['cpu_us']:8,.0f} us per {curve.per}"
-                    tell(f"{curve.name:48} {point:6,} {curve.counts:18} {cost}")
+                    progress.step(f"{curve.name:48} {point:6,} {curve.counts:18} {cost}", lasts + BESIDE_S)
                     if turn:
                         runs.append({**run, "round": turn})
             for topic in topics.values():
@@ -212,6 +231,11 @@ def measure(
         "side": side.described(),
         "runs": runs,
     }
+
+
+def expected_seconds(curve: Curve, point: int, rounds: int, seconds: float) -> float:
+    """Of one point on an idle machine: what it needs before, the round that is not kept, the rounds."""
+    return curve.prepare_s(point) + FIRST_S + BESIDE_S + rounds * (seconds + BESIDE_S)
 
 
 def _one(side: OncelogSide, curve: Curve, topic: str, point: int, seconds: float) -> dict[str, Any]:
@@ -287,11 +311,8 @@ def chart(found: Mapping[str, Any]) -> str:
     spread as bars. They begin at 0."""
     runs: list[dict[str, Any]] = found["runs"]
     names = list(dict.fromkeys(str(each["curve"]) for each in runs))
-    size = f"0 0 {WIDE * min(len(names), 3)} {HIGH * -(-len(names) // 3)}"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" font-family="sans-serif" font-size="10">',
-        '<rect width="100%" height="100%" fill="#fff"/>',
-    ]
+    wide, high = WIDE * min(len(names), 3), HIGH * -(-len(names) // 3)
+    parts = [drawing.opened(wide, high, "What a transaction costs the broker as things grow", font=10)]
     for number, name in enumerate(names):
         left, top = WIDE * (number % 3), HIGH * (number // 3)
         parts.append(
@@ -312,7 +333,7 @@ def _curve(runs: Sequence[Mapping[str, Any]]) -> str:
     title = html.escape(f"{runs[0]['curve']}: CPU per {runs[0]['per']}, times the first")
     parts = [f'<text x="4" y="14">{title}</text>']
     parts += [
-        f'<line x1="{LEFT}" x2="{WIDE - 10}" y1="{y(at):.0f}" y2="{y(at):.0f}" stroke="#ddd"/>'
+        f'<line x1="{LEFT}" x2="{WIDE - 10}" y1="{y(at):.0f}" y2="{y(at):.0f}" class="grid"/>'
         f'<text x="{LEFT - 4}" y="{y(at) + 3:.0f}" text-anchor="end">{at:.1f}</text>'
         for at in (0, top / 2, top)
     ]
@@ -321,8 +342,8 @@ def _curve(runs: Sequence[Mapping[str, Any]]) -> str:
         x, found = LEFT + 5 + number * step, costs[point]
         line.append(f"{x:.0f},{y(statistics.median(found)):.0f}")
         parts.append(
-            f'<line x1="{x:.0f}" x2="{x:.0f}" y1="{y(min(found)):.0f}" y2="{y(max(found)):.0f}" stroke="#1f8a5b" stroke-width="3"/>'
+            f'<line x1="{x:.0f}" x2="{x:.0f}" y1="{y(min(found)):.0f}" y2="{y(max(found)):.0f}" class="spread"/>'
             f'<text x="{x:.0f}" y="{HIGH - BELOW + 14}" text-anchor="middle">{point:,}</text>'
         )
-    parts.append(f'<polyline points="{" ".join(line)}" fill="none" stroke="#1f8a5b"/>')
+    parts.append(f'<polyline points="{" ".join(line)}" class="curve"/>')
     return "".join(parts) + f'<text x="{LEFT}" y="{HIGH - 6}">{html.escape(runs[0]["counts"])}</text>'
