@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from oncelog.client.address import Address, parse_bootstrap
-from oncelog.client.faults import RETRIABLE, RefusedByBroker, TimedOut, Unreachable, demand
+from oncelog.client.faults import RETRIABLE, ClientFault, RefusedByBroker, TimedOut, Unreachable, demand
 from oncelog.client.security import PLAINTEXT, Security
 from oncelog.client.session import CLIENT_ID, Connection
 from oncelog.errors import ErrorCode
@@ -59,6 +59,17 @@ class TopicView:
     id: bytes
     is_internal: bool
     partitions: tuple[PartitionView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """A broker of the cluster's metadata that could not be asked: what it alone knows is not told."""
+
+    node_id: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"broker {self.node_id}: {self.why}"
 
 
 class Backoff:
@@ -216,6 +227,32 @@ class Cluster:
         if not self._nodes:
             self.refresh(())
         return dict(sorted(self._nodes.items()))
+
+    def ask_each(self, ask: Callable[[Connection], ResultT]) -> tuple[dict[int, ResultT], tuple[Away, ...]]:
+        """What each broker answers, by its node id, and which could not be asked: one that is away hides no other. Raises if all are.
+
+        Where one is away the metadata is asked anew: who has just died may be in what we know of it, and the others take over what it
+        had. So all are asked again if it has changed.
+        """
+        found: dict[int, ResultT] = {}
+        away: tuple[Away, ...] = ()
+        for is_fresh in (False, True):
+            found, known = {}, self.nodes()
+            faults: dict[int, ClientFault] = {}
+            for node_id in known:
+                try:
+                    found[node_id] = ask(self.node(node_id))
+                except (Unreachable, TimedOut) as fault:
+                    faults[node_id] = fault
+            if faults and not found:
+                raise next(iter(faults.values()))
+            away = tuple(Away(node_id, str(fault)) for node_id, fault in faults.items())
+            if is_fresh or not away:
+                break
+            self.refresh(())
+            if self.nodes() == known:
+                break
+        return found, away
 
     def controller(self) -> Connection:
         """The broker that takes topic changes; any will do where the cluster names none."""
