@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from oncelog.client.admin import Admin
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import Away, Cluster
 from oncelog.client.faults import RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, replay
@@ -54,11 +54,12 @@ class SparkQuery:
     recent: tuple[MicroBatch, ...]
 
 
-def queries(cluster: Cluster) -> list[SparkQuery]:
-    """All of them, by transactional id."""
+def queries(cluster: Cluster) -> tuple[list[SparkQuery], tuple[Away, ...]]:
+    """All of them, by transactional id; and the brokers that tell none of theirs."""
     admin = Admin(cluster)
     found: list[SparkQuery] = []
-    for listing in admin.list_groups():
+    listed, away = admin.groups_told()
+    for listing in listed:
         try:
             offsets = admin.group_offsets(listing.group)
         except RefusedByBroker:
@@ -88,7 +89,7 @@ def queries(cluster: Cluster) -> list[SparkQuery]:
                 recent=tuple(_recent(cluster, listing.group, past[-LAST:])),
             )
         )
-    return sorted(found, key=lambda each: each.transactional_id)
+    return sorted(found, key=lambda each: each.transactional_id), away
 
 
 @dataclass(slots=True)
