@@ -21,6 +21,7 @@ from oncelog.client.producer import Producer
 from oncelog.client.transactional import TransactionalId
 from oncelog.inspect import doctor
 from oncelog.inspect.ask import SideDoor
+from oncelog.inspect.inspector import Inspector
 from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
 from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -361,6 +362,11 @@ def test_a_client_that_was_never_let_in_is_found_though_nobody_lists_it(
             assert cause["verdict"] == "confirmed", cause
             assert re.match(f"InitProducerId of 'never-in' {who}; transaction.max", cause["evidence"])
             assert cause["evidence"].endswith("transaction.max.timeout.ms is 100000 here")
+        inspector = Inspector(lambda: Cluster(broker.bootstrap))
+        shown = inspector.explain("INVALID_TRANSACTION_TIMEOUT", "")
+        assert shown is not None
+        assert "'never-in'" in shown.causes[0].evidence
+        inspector.close()
         monkeypatch.setitem(SERVED, DESCRIBE_TRACE, SERVED[DESCRIBE_TRACE]._replace(max_version=0))
         row = found(stage)["transaction timeouts"]  # an older broker does not tell whom its ring knows
         assert (row["verdict"], row["found"]) == ("fine", "0 ids, the longest 0 ms")

@@ -18,6 +18,7 @@ from oncelog.inspect.trace import placed
 from tests.inspect.test_timeline import TID, one, rpc
 
 pytestmark = [pytest.mark.xdist_group("page-lanes"), pytest.mark.timeout(180)]
+WIDE_FONT: Final = "wide"
 BEGIN_US: Final = 1_795_100_892_819_000  # 2026-11-19 15:08:12.819 UTC
 
 
@@ -84,6 +85,14 @@ WIDE: Final = [
     ),
     rpc("EndTxn", 50, 5),
 ]
+# Four lines go down close to each other, and a text that is short enough to stand between two of them must not.
+CLOSE: Final = [
+    rpc("Produce", 0, 10),
+    rpc("AddPartitionsToTxn", 240, 10),
+    rpc("AddOffsetsToTxn", 540, 10),
+    rpc("TxnOffsetCommit", 800, 10),
+    rpc("EndTxn", 1_000, 8_000),
+]
 STORIES: Final[dict[str, Sequence[Event]]] = {
     "settled": SETTLED,
     "fenced": FENCED,
@@ -94,6 +103,7 @@ STORIES: Final[dict[str, Sequence[Event]]] = {
     "hundred": HUNDRED,
     "wide": WIDE,
     "one": one(0),
+    "close": CLOSE,
 }
 # What stands where, as the browser measures it.
 MEASURED: Final = """() => {
@@ -109,7 +119,10 @@ MEASURED: Final = """() => {
 def drawn(page: Page, events: Sequence[Event], font: str) -> dict[str, list[Any]]:
     style = (STATIC / "oncelog.css").read_text()
     shown = timeline(TID, events, now_us=3_000).svg()
-    page.set_content(f"<style>{style} svg.lanes {{ font-family: {font} !important }}</style>{shown}")
+    style += f" svg.lanes {{ font-family: {'monospace' if font == WIDE_FONT else font} !important }}"
+    if font == WIDE_FONT:  # than any that this machine has
+        style += " svg.lanes text[textLength] { letter-spacing: 3px }"
+    page.set_content(f"<style>{style}</style>{shown}")
     found: dict[str, list[Any]] = page.evaluate(MEASURED)
     return found
 
@@ -128,7 +141,7 @@ def within(one: Sequence[Any], other: Sequence[Any]) -> bool:
     return other[2] <= one[2] + 0.5 and one[4] <= other[4] + 0.5
 
 
-@pytest.mark.parametrize("font", ["monospace", "serif", "sans-serif"])
+@pytest.mark.parametrize("font", ["monospace", "serif", "sans-serif", WIDE_FONT])
 @pytest.mark.parametrize("name", STORIES)
 def test_no_text_covers_another_one_or_a_box_or_leaves_the_drawing(page: Page, name: str, font: str) -> None:
     found = drawn(page, STORIES[name], font)
@@ -168,7 +181,7 @@ def test_every_state_marker_and_refusal_is_named(page: Page, name: str) -> None:
         assert "_" in label[0]
 
 
-@pytest.mark.parametrize("name", ["settled", "fenced", "one"])
+@pytest.mark.parametrize("name", ["settled", "fenced", "one", "close"])
 def test_no_line_to_a_text_crosses_another_text(page: Page, name: str) -> None:
     """Of one transaction; where ten are in one drawing some do, for what must be named is named all the same."""
     found = drawn(page, STORIES[name], "monospace")

@@ -245,6 +245,16 @@ class Admin:
     def broker_settings(self, node_id: int) -> list[Setting]:
         return self._settings(_Resource.BROKER, str(node_id))
 
+    def settings_of_some_broker(self) -> list[Setting]:
+        """Of the first that answers: of what is the same for all."""
+        fault: ClientFault = Unreachable("the cluster's metadata names no broker")
+        for node_id in self.cluster.nodes():
+            try:
+                return self.broker_settings(node_id)
+            except (Unreachable, TimedOut) as silence:
+                fault = silence
+        raise fault
+
     def _settings(self, kind: _Resource, name: str) -> list[Setting]:
         resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
         whom = self.cluster.node(int(name)) if kind is _Resource.BROKER else self.cluster.any()

@@ -25,6 +25,7 @@ from oncelog.protocol.primitives import Message
 GROUP: Final = 0
 TRANSACTION: Final = 1
 NO_NODE: Final = -1
+SILENT_MS: Final = 500
 
 # The coordinator moved or is loading, or a transaction is about to decide an offset: it will pass.
 COORDINATOR_PASSING: Final = frozenset(
@@ -117,6 +118,7 @@ class Cluster:
         self._controller = NO_NODE
         self._topics: dict[str, TopicView] = {}
         self._coordinators: dict[tuple[int, str], Address] = {}
+        self._silent: set[Address] = set()  # gave no answer the last time
         self.cluster_id: str | None = None
 
     @classmethod
@@ -188,17 +190,22 @@ class Cluster:
         return connection
 
     def any(self) -> Connection:
-        """A broker that answers: those we know first, then the bootstrap addresses. Waits with our patience."""
+        """A broker that answers: those we know first, then the bootstrap addresses, and last who was silent the last time. Waits with
+        our patience.
+        """
         backoff = Backoff(self.patience_ms)
         while True:
             faults: list[str] = []
-            for address in dict.fromkeys([*self._nodes.values(), *self._bootstrap]):
+            addresses = dict.fromkeys([*self._nodes.values(), *self._bootstrap])
+            for address in sorted(addresses, key=self._silent.__contains__):
                 connection = self.at(address)
                 try:
                     connection.offered()
                 except (Unreachable, TimedOut) as fault:
                     faults.append(str(fault))
+                    self._silent.add(address)
                 else:
+                    self._silent.discard(address)
                     return connection
             if not backoff.wait():
                 raise Unreachable("; ".join(faults))
@@ -241,7 +248,7 @@ class Cluster:
             faults: dict[int, ClientFault] = {}
             for node_id in known:
                 try:
-                    found[node_id] = ask(self.node(node_id))
+                    found[node_id] = self.ask_shortly(self.node(node_id), ask)
                 except (Unreachable, TimedOut) as fault:
                     faults[node_id] = fault
             if faults and not found:
@@ -253,6 +260,20 @@ class Cluster:
             if self.nodes() == known:
                 break
         return found, away
+
+    def ask_shortly(self, whom: Connection, ask: Callable[[Connection], ResultT]) -> ResultT:
+        """For who asks several: a broker that was silent the last time is waited for no longer than SILENT_MS."""
+        if whom.address in self._silent:
+            whom.timeout_ms = min(self.timeout_ms, SILENT_MS)
+        try:
+            answer = ask(whom)
+        except (Unreachable, TimedOut):
+            self._silent.add(whom.address)
+            raise
+        finally:
+            whom.timeout_ms = self.timeout_ms
+        self._silent.discard(whom.address)
+        return answer
 
     def controller(self) -> Connection:
         """The broker that takes topic changes; any will do where the cluster names none."""

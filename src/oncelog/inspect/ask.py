@@ -403,7 +403,7 @@ def _told(
         again: set[TopicPartition] = set() if is_fresh else set(errors)
         for whom, some in leaders.items():
             try:
-                told, refused = ask(whom, some)
+                told, refused = cluster.ask_shortly(whom, lambda one, some=some: ask(one, some))
             except (Unreachable, TimedOut) as silence:
                 untold |= dict.fromkeys(some, str(silence))
                 again |= set(some) if isinstance(silence, Unreachable) else set()

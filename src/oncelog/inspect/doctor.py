@@ -258,7 +258,7 @@ def _timeouts(cluster: Cluster, door: SideDoor, described: Mapping[str, Describe
 def _maximum(cluster: Cluster) -> tuple[int | None, str]:
     """transaction.max.timeout.ms, or why it is not known."""
     try:
-        settings = Admin(cluster).broker_settings(next(iter(cluster.nodes())))
+        settings = Admin(cluster).settings_of_some_broker()
     except RefusedByBroker as fault:
         return None, f"; the broker's maximum is not told ({error_name(fault.error)})"
     found = next((each.value for each in settings if each.name == "transaction.max.timeout.ms"), None)

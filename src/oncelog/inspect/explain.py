@@ -625,9 +625,8 @@ def _by_request(
 
 def _max_timeout(cluster: Cluster) -> int | None:
     try:
-        node_id = next(iter(cluster.nodes()))
-        settings = Admin(cluster).broker_settings(node_id)
-    except (ClientFault, StopIteration):
+        settings = Admin(cluster).settings_of_some_broker()
+    except ClientFault:
         return None
     found = next((each.value for each in settings if each.name == MAX_TIMEOUT), None)
     return int(found) if found is not None and found.isdecimal() else None

@@ -286,12 +286,13 @@ class Inspector:
         return self._ask(ask_all)
 
     def explain(self, error: str, transactional_id: str) -> explain.Explanation | None:
+        """Without an id (an empty one) to whom the error was answered lately."""
         code = explain.error_named(error)
         if code is None:
             return None
         return self._ask(
             lambda cluster, door: explain.explain(
-                code, cluster, transactional_id, now_ms=self._now_ms(), door=door
+                code, cluster, transactional_id or None, now_ms=self._now_ms(), door=door
             )
         )
 

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Away, Cluster
-from oncelog.client.faults import RefusedByBroker
+from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, replay
 from oncelog.model import CONSUMER_OFFSETS, Isolation, TopicPartition, coordinator_partition
@@ -62,7 +62,7 @@ def queries(cluster: Cluster) -> tuple[list[SparkQuery], tuple[Away, ...]]:
     for listing in listed:
         try:
             offsets = admin.group_offsets(listing.group)
-        except RefusedByBroker:
+        except (RefusedByBroker, Unreachable, TimedOut):
             continue
         markers = [each for each in (_marker(one.metadata) for one in offsets.values()) if each is not None]
         if not markers:

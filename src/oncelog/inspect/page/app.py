@@ -406,7 +406,7 @@ class Page:
     async def _explain(self, request: Request) -> "Screen":
         error, tid = request.path_params["error"], request.query_params.get("tid", "")
         value = await run_in_threadpool(self._inspector.explain, error, tid)
-        same = command("explain", error, "--tid", tid)
+        same = command("explain", error, *(("--tid", tid) if tid else ()))
         if value is None:
             return Screen("txn", error, same, el("p", "No such error.", class_="empty"), missing=True)
         return Screen("txn", f"{value.error} ({value.code})", same, screens.explanation(value))
