@@ -409,7 +409,8 @@ class Page:
         same = command("explain", error, *(("--tid", tid) if tid else ()))
         if value is None:
             return Screen("txn", error, same, el("p", "No such error.", class_="empty"), missing=True)
-        return Screen("txn", f"{value.error} ({value.code})", same, screens.explanation(value))
+        is_live = bool(tid)  # without an id the requests of all are looked through: once is enough
+        return Screen("txn", f"{value.error} ({value.code})", same, screens.explanation(value), live=is_live)
 
     async def _abort(self, request: Request) -> "Screen | Response":
         asked = await _form(request) if request.method == "POST" else dict(request.query_params)
