@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 
 import oncelog
-from oncelog.broker.handlers import describe_log_dirs
+from oncelog.broker.handlers import SERVED, describe_log_dirs
 from oncelog.cli.main import main
 from oncelog.client.admin import Admin
 from oncelog.client.batch_writer import BatchWriter
@@ -21,6 +21,7 @@ from oncelog.client.producer import Producer
 from oncelog.client.transactional import TransactionalId
 from oncelog.inspect import doctor
 from oncelog.inspect.ask import SideDoor
+from oncelog.inspect.inspector import Inspector
 from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
 from oncelog.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -37,6 +38,7 @@ from tests.inspect.stage import SETTINGS, Stage, hang
 from tests.toolchains import Missing, leave_out
 
 OUT = TopicPartition("doctored", 0)
+DESCRIBE_TRACE = 1001
 
 
 @pytest.fixture(params=targets.chosen())
@@ -111,7 +113,7 @@ def test_a_healthy_cluster_is_left_in_peace(stage: Stage) -> None:
             reading(stage.bootstrap, "counting", "read_uncommitted", "clicks"),
         ):
             rows = found(stage)
-    assert len(rows) == 9
+    assert len(rows) == 10
     troubles = {
         each["check"]: each["found"] for each in rows.values() if each["verdict"] not in ("fine", "skipped")
     }
@@ -338,6 +340,59 @@ def test_a_client_that_is_refused_for_its_timeout_is_told(capsys: pytest.Capture
         assert stage.run("doctor").code == 1
         TransactionalId(cluster, "nightly", timeout_ms=60_000).init()  # somebody set it right
         assert found(stage)["transaction timeouts"]["verdict"] == "fine"
+
+
+def test_a_client_that_was_never_let_in_is_found_though_nobody_lists_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first InitProducerId is refused: no coordinator knows the id. By the error alone, and by the id too."""
+    with (
+        oncelog.Broker(settings={"transaction.max.timeout.ms": 100_000}) as broker,
+        Cluster(broker.bootstrap) as cluster,
+    ):
+        stage = Stage("oncelog", broker.bootstrap, capsys)
+        with pytest.raises(RefusedByBroker, match="INVALID_TRANSACTION_TIMEOUT"):
+            TransactionalId(cluster, "never-in", timeout_ms=200_000).init()
+        assert stage.json("txn", "ls") == []
+        row = found(stage)["transaction timeouts"]
+        who = r"with timeout 200000 ms, \d+ m?s ago by oncelog at 127\.0\.0\.1:\d+"
+        assert (row["verdict"], bool(re.fullmatch(f"refused: never-in {who}", row["found"]))) == ("bad", True)
+        for words in ((), ("--tid", "never-in")):
+            (cause,) = stage.json("explain", "INVALID_TRANSACTION_TIMEOUT", *words)["causes"]
+            assert cause["verdict"] == "confirmed", cause
+            assert re.match(f"InitProducerId of 'never-in' {who}; transaction.max", cause["evidence"])
+            assert cause["evidence"].endswith("transaction.max.timeout.ms is 100000 here")
+        inspector = Inspector(lambda: Cluster(broker.bootstrap))
+        shown = inspector.explain("INVALID_TRANSACTION_TIMEOUT", "")
+        assert shown is not None
+        assert "'never-in'" in shown.causes[0].evidence
+        inspector.close()
+        monkeypatch.setitem(SERVED, DESCRIBE_TRACE, SERVED[DESCRIBE_TRACE]._replace(max_version=0))
+        row = found(stage)["transaction timeouts"]  # an older broker does not tell whom its ring knows
+        assert (row["verdict"], row["found"]) == ("fine", "0 ids, the longest 0 ms")
+        assert stage.run("explain", "INVALID_TRANSACTION_TIMEOUT").code == 0
+
+
+def test_an_error_is_explained_by_who_got_it_where_a_cluster_is_named(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zombie = transactional(stage.bootstrap, "seen-lately", {"client.id": "old"})
+    transactional(stage.bootstrap, "seen-lately", {"client.id": "new"})
+    zombie.begin_transaction()
+    zombie.produce(OUT.topic, b"x")
+    with pytest.raises(KafkaException):
+        zombie.commit_transaction(20)
+    for each in stage.json("explain", "PRODUCER_FENCED")["causes"]:
+        assert each["evidence"].startswith("name the transactional id with --tid")
+        assert ("'seen-lately': " in each["evidence"]) is stage.is_oncelog
+    monkeypatch.delenv("ONCELOG_BOOTSTRAP", raising=False)
+    capsys.readouterr()
+    assert main(["explain", "PRODUCER_FENCED"]) == 0  # no cluster is named, none is asked
+    assert "evidence: no cluster was asked" in capsys.readouterr().out
+    assert main(["explain", "PRODUCER_FENCED", "--bootstrap", "127.0.0.1:1"]) == 0
+    said = capsys.readouterr()
+    assert ("evidence: no cluster was asked" in said.out, "the meaning alone: " in said.err) == (True, True)
+    assert main(["explain", "PRODUCER_FENCED", "--bootstrap", "127.0.0.1:1", "--tid", "x"]) == 3
 
 
 def test_of_many_ids_those_that_did_something_last_are_looked_at(

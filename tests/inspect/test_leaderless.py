@@ -11,18 +11,21 @@ import pytest
 import oncelog
 from oncelog.client.address import Address
 from oncelog.client.admin import Admin
-from oncelog.client.cluster import NO_NODE, Cluster
+from oncelog.client.cluster import NO_NODE, SILENT_MS, Cluster
+from oncelog.client.faults import TimedOut
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode
 from oncelog.inspect import ask, views
 from oncelog.inspect.inspector import Inspector
+from oncelog.inspect.page import screens
 from oncelog.model import TRANSACTION_STATE
 from oncelog.model import TopicPartition as Place
-from oncelog.protocol.messages.metadata import MetadataResponse
+from oncelog.protocol.messages.list_transactions import ListTransactionsResponse
+from oncelog.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
 from tests.inspect.stage import SETTINGS, Stage, hang, patiently
 from tests.spark.test_nodes import three_nodes
 
-SOON_S = 5.0  # a sixth of what a command waits for one answer
+SOON_S = 25.0  # less than a command waits for one answer; a busy machine needs some of it
 Away = Callable[[str], None]
 
 
@@ -51,6 +54,139 @@ def away(monkeypatch: pytest.MonkeyPatch) -> Away:
 
     monkeypatch.setattr(Cluster, "_ask_any", ask_any)
     return names.add
+
+
+Dead = Callable[[], None]
+DEAD_NODE = -7  # asked before the other one
+
+
+@pytest.fixture
+def dead(monkeypatch: pytest.MonkeyPatch) -> Dead:
+    """Puts a second broker into the cluster's metadata, at a port where nobody listens, as for a while after a broker died; or for
+    ever, of one that cannot be reached from here.
+    """
+    is_there = [False]
+    real = Cluster._ask_any  # pyright: ignore[reportPrivateUsage]
+
+    def ask_any(self: Cluster, request: Any, kind: Any) -> Any:
+        whom, answer = real(self, request, kind)
+        if isinstance(answer, MetadataResponse) and is_there[0]:
+            answer.brokers.append(MetadataResponseBroker(node_id=DEAD_NODE, host="127.0.0.1", port=1))
+        return whom, answer
+
+    monkeypatch.setattr(Cluster, "_ask_any", ask_any)
+    return lambda: is_there.__setitem__(0, True)
+
+
+NOT_ASKED = f"not asked: broker {DEAD_NODE}: connect: broker 127.0.0.1:1: Connection refused"
+
+
+def test_a_broker_that_is_away_hides_no_other(stage: Stage, dead: Dead) -> None:
+    """Its transactional ids and groups are not told; all that the others know is, with the exit code of what is not whole."""
+    with stage.producer("held-1") as producer:
+        producer.produce("held", b"x", partition=0)
+        producer.flush(10)
+        Admin(Cluster(stage.bootstrap)).commit_offsets("reads-it", {Place("held", 0): 0})
+        assert stage.run("txn", "ls").code == 0
+        dead()
+        for words, name in ((("txn", "ls"), "held-1"), (("groups", "ls"), "reads-it")):
+            said = stage.run(*words)
+            assert (said.code, name in said.out, NOT_ASKED in said.err) == (4, True, True), said
+            rows = stage.json(*words)
+            assert len(rows) == 1
+        said = stage.run("txn", "stuck")
+        assert (said.code, NOT_ASKED in said.err) == (1, True), said.err
+        (pin,) = stage.json("txn", "stuck")
+        assert (pin["kind"], pin["transactional_id"], pin["groups"]) == ("long", "held-1", ["reads-it"])
+        (group,) = stage.json("groups", "describe", "reads-it")
+        assert group["offsets"][0]["blocked_by"] == "held-1"
+        found = {each["check"]: each for each in stage.json("doctor")}
+        assert found["brokers"]["verdict"] == "bad"
+        assert found["brokers"]["found"] == f"1 of 2 cannot be asked: {NOT_ASKED.removeprefix('not asked: ')}"
+        assert stage.run("doctor").code == 1
+        skipped = {each["check"] for each in found.values() if each["verdict"] == "skipped"}
+        assert skipped == {"disk"}  # this broker has none
+        assert "1 ids" in found["transactional ids"]["found"]
+        assert found["transaction timeouts"]["found"] == "1 ids, the longest 60000 ms"
+        inspector = Inspector(lambda: Cluster(stage.bootstrap))
+        assert [str(each) for each in inspector.now().away] == [NOT_ASKED.removeprefix("not asked: ")]
+        shown = str(screens.now(inspector.now()))
+        assert ("N" + NOT_ASKED[1:] in shown, "held-1" in shown) == (True, True)
+        for answer in (inspector.transactions(), inspector.groups(), inspector.spark()):
+            assert [each.node_id for each in answer[-1]] == [DEAD_NODE]
+        metrics = inspector.metrics()
+        for line in ("oncelog_brokers_not_asked 1", "oncelog_txn_open 1", "kafka_brokers 2"):
+            assert f"\n{line}\n" in metrics
+        assert 'kafka_consumergroup_members{consumergroup="reads-it"} 0' in metrics
+        inspector.close()
+        producer.abort_transaction(20)
+    said = stage.run("txn", "stuck")
+    assert (said.code, said.err) == (
+        0,
+        "no partition is held: the last stable offset is the high watermark everywhere\n",
+    )  # of that the leaders tell, who are all there
+
+
+def test_nobody_is_called_hanging_while_a_broker_was_not_asked(
+    stage: Stage, dead: Dead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its producer id may be of somebody whom that broker looks after; here the one that answers lists nobody."""
+    hang(stage.bootstrap, "held")
+    real = Connection.send
+
+    def send(self: Connection, request: Any, *more: Any, **named: Any) -> Any:
+        answer = real(self, request, *more, **named)
+        if isinstance(answer, ListTransactionsResponse):
+            answer.transaction_states = []
+        return answer
+
+    monkeypatch.setattr(Connection, "send", send)
+    assert stage.json("txn", "stuck")[0]["kind"] == "hanging"
+    dead()
+    (pin,) = stage.json("txn", "stuck")
+    assert (pin["kind"], pin["frees"]) == ("unknown", f"who holds it is not told: {NOT_ASKED}")
+    said = stage.run("txn", "abort", "--partition", "held-0", "--start-offset", "0", "--yes")
+    assert (said.code, "Connection refused" in said.err) == (3, True), said.err
+
+
+def test_who_left_the_cluster_is_not_waited_for(stage: Stage) -> None:
+    """What we know of the cluster may be older than the death of a broker: it is asked anew, and all that are left."""
+    with stage.producer("held-2") as producer, Cluster(stage.bootstrap) as cluster:
+        cluster.refresh(())
+        cluster._nodes[DEAD_NODE] = Address("127.0.0.1", 1)  # pyright: ignore[reportPrivateUsage]
+        listed, away = ask.transactions_told(cluster)
+        assert ([each.transactional_id for each in listed], away) == (["held-2"], ())
+        cluster._nodes = {DEAD_NODE: Address("127.0.0.1", 1)}  # pyright: ignore[reportPrivateUsage]
+        with pytest.raises(ask.Unreachable):
+            ask.transactions_told(cluster)
+        producer.abort_transaction(20)
+
+
+def test_who_is_silent_is_waited_for_once_and_asked_last(stage: Stage) -> None:
+    """A machine that is down answers nothing, not even with a refusal: each question would wait its whole time for it."""
+    silent = Address("127.0.0.1", 1)
+    waited: list[int] = []
+
+    def ask_it(whom: Connection) -> str:
+        if whom.address != silent:
+            return "told"
+        waited.append(whom.timeout_ms)
+        raise TimedOut("no answer")
+
+    with Cluster(stage.bootstrap) as cluster:
+        cluster.refresh(())
+        known = cluster.nodes()
+        nodes = {DEAD_NODE: silent, **known}
+        for _ in range(2):
+            cluster._nodes = dict(nodes)  # pyright: ignore[reportPrivateUsage]
+            answers, away = cluster.ask_each(ask_it)
+            assert (list(answers.values()), away) == (["told"], ())  # it had left the metadata meanwhile
+        assert waited == [30_000, SILENT_MS]
+        cluster._nodes = dict(nodes)  # pyright: ignore[reportPrivateUsage]
+        assert cluster.any().address in known.values()
+        assert cluster.at(silent).timeout_ms == 30_000  # for who asks it alone
+        assert cluster.ask_shortly(cluster.at(silent), lambda whom: whom.timeout_ms) == SILENT_MS
+        assert cluster.ask_shortly(cluster.at(silent), lambda whom: whom.timeout_ms) == 30_000  # it answered
 
 
 def test_what_has_a_leader_is_told_and_what_has_none_is_counted(stage: Stage, away: Away) -> None:
@@ -229,7 +365,13 @@ def test_one_of_three_nodes_of_apache_kafka_is_down(
         with stage.producer("nodes-1", timeout_ms=600_000) as producer:
             producer.produce("everywhere", b"x", partition=0)
             producer.flush(30)
-            next(each for each in nodes if each.port == ports[0]).kill()
+            victim = next(each for each in nodes if each.port == ports[0])
+            victim.kill()
+            for words in (("txn", "ls"), ("groups", "ls")):
+                at_once = stage.run(*words)  # it is in the metadata still, for 9 s by Kafka's defaults
+                is_said = f"not asked: broker {victim.node_id}" in at_once.err
+                assert at_once.code == (4 if is_said else 0), at_once.err
+                print(f"{words}: {at_once}")
 
             def is_leaderless() -> bool:
                 with Cluster(bootstrap) as asked:
@@ -250,7 +392,9 @@ def test_one_of_three_nodes_of_apache_kafka_is_down(
                 said.err
             )
             assert "not told: 1 partition (1 without a leader): alone-0" in said.err
-            assert took < 15  # and a coordinator may have to load first
+            assert took < SOON_S  # and a coordinator may have to load first
+            listed = stage.run("txn", "ls", "--json")
+            assert (listed.code, [each["transactional_id"] for each in listed.json]) == (0, ["nodes-1"])
             inspector = Inspector(lambda: Cluster(bootstrap))
             assert [each.topic for each in inspector.now().pins] == ["everywhere"]
             assert 'laststableoffsetlag{topic="everywhere",partition="0"} 1' in inspector.metrics()

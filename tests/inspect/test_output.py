@@ -1,5 +1,6 @@
 """Every reading command: the same keys on both brokers (golden.txt), three formats, exit codes, and data without its teeth."""
 
+import _thread
 import argparse
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 import oncelog
+from oncelog.cli import watch
 from oncelog.cli.main import main
 from oncelog.cli.output import Printer
 from oncelog.cli.watch import Doors, watched
@@ -173,6 +175,28 @@ def test_watch_says_what_it_has_before_it_waits(place: tuple[str, str, Producer]
     watching.send_signal(signal.SIGINT)
     assert watching.wait(20) == 130
     watching.stdout.close()
+
+
+def test_an_interrupt_right_before_a_rest_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python notes a signal and looks at what it noted between two steps: one that comes after the last look, and before the sleep
+    has begun, wakes nobody. `interrupt_main` notes it and wakes nobody either.
+    """
+    real = time.sleep
+    naps: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 1:
+            threading.Timer(0.05, _thread.interrupt_main).start()
+        real(min(seconds, 5))
+
+    monkeypatch.setattr(watch.time, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        watch.rest(3600)
+    assert max(naps) < 1
+    naps.append(0)
+    watch.rest(0.01)
+    assert sum(naps[-1:]) <= 0.01
 
 
 def test_watch_waits_for_a_broker_that_is_started_again() -> None:

@@ -84,6 +84,14 @@ WIDE: Final = [
     ),
     rpc("EndTxn", 50, 5),
 ]
+# Four lines go down close to each other, and a text that is short enough to stand between two of them must not.
+CLOSE: Final = [
+    rpc("Produce", 0, 10),
+    rpc("AddPartitionsToTxn", 240, 10),
+    rpc("AddOffsetsToTxn", 540, 10),
+    rpc("TxnOffsetCommit", 800, 10),
+    rpc("EndTxn", 1_000, 8_000),
+]
 STORIES: Final[dict[str, Sequence[Event]]] = {
     "settled": SETTLED,
     "fenced": FENCED,
@@ -94,6 +102,7 @@ STORIES: Final[dict[str, Sequence[Event]]] = {
     "hundred": HUNDRED,
     "wide": WIDE,
     "one": one(0),
+    "close": CLOSE,
 }
 # What stands where, as the browser measures it.
 MEASURED: Final = """() => {
@@ -168,7 +177,7 @@ def test_every_state_marker_and_refusal_is_named(page: Page, name: str) -> None:
         assert "_" in label[0]
 
 
-@pytest.mark.parametrize("name", ["settled", "fenced", "one"])
+@pytest.mark.parametrize("name", ["settled", "fenced", "one", "close"])
 def test_no_line_to_a_text_crosses_another_text(page: Page, name: str) -> None:
     """Of one transaction; where ten are in one drawing some do, for what must be named is named all the same."""
     found = drawn(page, STORIES[name], "monospace")

@@ -24,6 +24,7 @@ from playwright.sync_api import Page, Route, expect
 
 import oncelog
 from oncelog.cli.main import main
+from oncelog.client.cluster import Away
 from oncelog.inspect.groups import GroupView
 from oncelog.inspect.page.app import Page as Inspected
 from oncelog.inspect.page.serve import PageServer, open_door
@@ -167,10 +168,10 @@ class Asked:
         self.count = 0
         self.go_on = threading.Event()
 
-    def groups(self) -> list[GroupView]:
+    def groups(self) -> tuple[list[GroupView], tuple[Away, ...]]:
         self.count += 1
         assert self.go_on.wait(30)
-        return []
+        return [], ()
 
     def topics(self) -> list[tuple[str, int]]:
         assert self.go_on.wait(30)

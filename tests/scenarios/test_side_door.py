@@ -16,6 +16,7 @@ from oncelog.protocol.messages.describe_oncelog import (
     DescribeOncelogResponse,
     EpochBump,
 )
+from oncelog.protocol.messages.describe_trace import DescribeTraceRequest, DescribeTraceResponse
 from oncelog.record.txn_state import TransactionKey, decode_key, encode_bump_key, encode_key
 from oncelog.tasks import spawn
 from tests.clients import connect, transactional
@@ -199,3 +200,19 @@ def test_the_software_of_clients_is_what_they_said(broker: oncelog.Broker) -> No
     said = {(each.client_host, each.software_name, each.software_version) for each in answer.clients}
     assert ("127.0.0.1", "tills", "7.1") in said
     assert not any(name == "older" for _, name, _ in said)
+
+
+def test_whom_the_ring_knows_is_told_from_version_1_on(broker: oncelog.Broker) -> None:
+    for name in ("first", "second", "first"):
+        transactional(broker.bootstrap, name)
+    with connect(broker.bootstrap) as door:
+        nobody = DescribeTraceRequest(transactional_id="")
+        told = [door.send(nobody, DescribeTraceResponse, version=each) for each in (0, 1)]
+        assert [(each.enabled, each.requests, each.transactional_ids) for each in told] == [
+            (True, [], []),
+            (True, [], ["second", "first"]),
+        ]
+        asked = DescribeTraceRequest(transactional_id="second")
+        old, new = (door.send(asked, DescribeTraceResponse, version=each) for each in (0, 1))
+        assert len(old.requests) == len(new.requests) == 1
+        assert new.transactional_ids == []

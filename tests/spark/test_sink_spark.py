@@ -128,7 +128,7 @@ def test_topic_to_topic_one_transaction_per_micro_batch(world: World, door: str)
     world.run(run(world.placed(world.read(100))))
     world.shows(310)
     with Cluster(world.bootstrap) as cluster:  # what the inspector's Spark screen shows of it
-        (seen,) = [each for each in queries(cluster) if each.transactional_id == world.output]
+        (seen,) = [each for each in queries(cluster)[0] if each.transactional_id == world.output]
     assert seen.query == marker.query_id
     assert (seen.micro_batch, seen.state, seen.aborted) == (3, "CompleteCommit", 0)
     assert seen.offsets == ((world.source, 0, 155), (world.source, 1, 155))

@@ -86,6 +86,13 @@ def test_the_id_that_was_quiet_for_longest_goes_first() -> None:
     assert (len(kept), numbers(kept, "a"), numbers(kept, "b"), numbers(kept, "c")) == (2, [1, 3], [], [4])
 
 
+def test_who_asked_last_comes_last() -> None:
+    kept = ring()
+    for each in ("a", "b", "a", "c", "b"):
+        end_txn(kept, each)
+    assert kept.ids() == ["a", "c", "b"]  # also what is not sorted in yet
+
+
 def test_bytes_are_bounded_whatever_comes() -> None:
     limit = 200 * ENTRY_BYTES
     kept = ring(ids=10_000, requests=50, limit_bytes=limit)

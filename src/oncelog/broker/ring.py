@@ -160,6 +160,11 @@ class Ring:
         """What is kept, about."""
         return sum(_size(each) for ring in self._rings.values() for each in ring)
 
+    def ids(self) -> list[str]:
+        """All that it knows something of; who asked last comes last."""
+        self.sort()
+        return list(self._rings)
+
     def read(self, transactional_id: str, after: int) -> list[Entry]:
         """All with a number above `after`, oldest first."""
         self.sort()

@@ -7,12 +7,13 @@ from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
 from oncelog.cli.watch import Doors, now_ms, watched
+from oncelog.client.faults import ClientFault
 from oncelog.inspect import doctor as doctoring
 from oncelog.inspect import explain as explaining
 
 
 def explain(options: argparse.Namespace) -> int:
-    """A cluster is asked only for a transactional id; without one the meaning is enough."""
+    """A cluster is asked for a transactional id, and where one is named; else the meaning is enough."""
     printer = Printer.of(options)
     error = explaining.error_named(options.error)
     if error is None:
@@ -21,11 +22,18 @@ def explain(options: argparse.Namespace) -> int:
             f"of transactions: {', '.join(explaining.known())}"
         )
     at_ms = now_ms()
-    if options.tid is None:
+    found: explaining.Explanation | None = None
+    if options.tid is not None or options.bootstrap is not None:
+        options.bootstrap = options.bootstrap or options.otherwise
+        try:
+            with connect(options) as cluster:
+                found = explaining.explain(error, cluster, options.tid, now_ms=at_ms)
+        except ClientFault as fault:
+            if options.tid is not None:
+                raise
+            printer.note(f"oncelog: the meaning alone: {fault}")
+    if found is None:
         found = explaining.explain(error, None, None, now_ms=at_ms)
-    else:
-        with connect(options) as cluster:
-            found = explaining.explain(error, cluster, options.tid, now_ms=at_ms)
     if options.json:
         printer.value(asdict(found))
         return Exit.FINE

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import Doors, now_ms, watched
+from oncelog.cli.watch import Doors, now_ms, told_by, watched
 from oncelog.client.admin import Admin
 from oncelog.inspect.groups import described, holders
 
@@ -16,9 +16,9 @@ def ls(options: argparse.Namespace) -> int:
 
     def once() -> int:
         with connect(options) as cluster:
-            rows = [asdict(each) for each in Admin(cluster).list_groups()]
-        printer.rows(rows, ["group", "type", "state", "protocol_type"])
-        return Exit.FINE
+            found, away = Admin(cluster).groups_told()
+        printer.rows([asdict(each) for each in found], ["group", "type", "state", "protocol_type"])
+        return told_by(printer, away)
 
     return watched(options, printer, once)
 

@@ -297,7 +297,11 @@ def _tap(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
-    _broker_command(parser, "oncelog.cli.explain:explain")
+    parser.description = (
+        "What an error means. With --tid, or where a cluster is named, also what speaks for its causes there."
+    )
+    _broker_command(parser, "oncelog.cli.explain:explain", bootstrap=None, otherwise=BOOTSTRAP)
+    parser.set_defaults(otherwise=BOOTSTRAP)
     parser.add_argument("error", metavar="ERROR", help="PRODUCER_FENCED, ProducerFencedException or 90")
     parser.add_argument(
         "--tid", "--transactional-id", metavar="ID", help="weigh the causes for this transactional id"
@@ -459,15 +463,19 @@ def _sim(parser: argparse.ArgumentParser) -> None:
 
 
 def _broker_command(
-    parser: argparse.ArgumentParser, run: str, *, bootstrap: str | None = BOOTSTRAP
+    parser: argparse.ArgumentParser,
+    run: str,
+    *,
+    bootstrap: str | None = BOOTSTRAP,
+    otherwise: str = "a broker of our own",
 ) -> argparse.ArgumentParser:
-    """What all commands that talk to a broker have in common."""
+    """What all commands that talk to a broker have in common. `otherwise`: what is taken where none is named."""
     parser.add_argument(
         "--bootstrap",
         "--bootstrap-server",
         metavar="HOST:PORT",
         default=os.environ.get("ONCELOG_BOOTSTRAP", bootstrap),
-        help=f"a broker of the cluster; default $ONCELOG_BOOTSTRAP or {bootstrap or 'a broker of our own'}",
+        help=f"a broker of the cluster; default $ONCELOG_BOOTSTRAP or {bootstrap or otherwise}",
     )
     parser.add_argument(
         "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="for each answer; default 30"

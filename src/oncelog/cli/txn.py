@@ -11,7 +11,7 @@ from typing import Any, Final
 from oncelog.cli.connect import connect
 from oncelog.cli.exits import Exit, UsageFault
 from oncelog.cli.output import Printer
-from oncelog.cli.watch import Doors, amount, iso, now_ms, watched
+from oncelog.cli.watch import Doors, amount, iso, now_ms, told_by, watched
 from oncelog.client import unfinished
 from oncelog.client.cluster import Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
@@ -38,7 +38,7 @@ def ls(options: argparse.Namespace) -> int:
     def once() -> int:
         with connect(options) as cluster:
             try:
-                found = views.rows(
+                found, away = views.rows(
                     cluster,
                     now_ms=now_ms(),
                     states=[_state_named(each) for each in options.state or ()],
@@ -55,7 +55,7 @@ def ls(options: argparse.Namespace) -> int:
             "transactional_id state producer_id producer_epoch age time_left partitions coordinator".split()
         )
         printer.rows(rows, columns)
-        return Exit.FINE
+        return told_by(printer, away)
 
     return watched(options, printer, once)
 

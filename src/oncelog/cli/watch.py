@@ -2,12 +2,17 @@
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from oncelog.cli.exits import Exit
 from oncelog.cli.output import Printer
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import Away, Cluster
 from oncelog.client.faults import RETRIABLE, RefusedByBroker, TimedOut, Unreachable
+from oncelog.inspect import views
 from oncelog.inspect.ask import SideDoor
+
+NAP_S: Final = 0.5
 
 
 def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], int]) -> int:
@@ -29,7 +34,23 @@ def watched(options: argparse.Namespace, printer: Printer, once: Callable[[], in
                 raise
             printer.note(f"oncelog: {fault}")
         printer.flush()
-        time.sleep(options.watch)
+        rest(options.watch)
+
+
+def rest(seconds: float) -> None:
+    """Sleeps in naps: an interrupt that comes right before a sleep begins is noted, but does not wake it."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, NAP_S))
+
+
+def told_by(printer: Printer, away: Sequence[Away]) -> int:
+    """What a command ends with that has printed what the others told: a list that lacks something is not the one asked for."""
+    said = views.away_said(away)
+    if said is None:
+        return Exit.FINE
+    printer.note(f"oncelog: {said}")
+    return Exit.REFUSED
 
 
 class Doors:

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Final, TypeVar
 
 from oncelog.client.assignment import decode_assignment
-from oncelog.client.cluster import Backoff, Cluster, TopicView
+from oncelog.client.cluster import Away, Backoff, Cluster, TopicView
 from oncelog.client.faults import RETRIABLE, ClientFault, RefusedByBroker, TimedOut, Unreachable, demand
 from oncelog.client.session import Connection
 from oncelog.errors import ErrorCode, MalformedMessage
@@ -244,6 +244,16 @@ class Admin:
 
     def broker_settings(self, node_id: int) -> list[Setting]:
         return self._settings(_Resource.BROKER, str(node_id))
+
+    def settings_of_some_broker(self) -> list[Setting]:
+        """Of the first that answers: of what is the same for all."""
+        fault: ClientFault = Unreachable("the cluster's metadata names no broker")
+        for node_id in self.cluster.nodes():
+            try:
+                return self.broker_settings(node_id)
+            except (Unreachable, TimedOut) as silence:
+                fault = silence
+        raise fault
 
     def _settings(self, kind: _Resource, name: str) -> list[Setting]:
         resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
@@ -484,18 +494,26 @@ class Admin:
 
     def list_groups(self) -> list[GroupListing]:
         """The groups of all brokers, by name."""
-        found: list[GroupListing] = []
-        for node_id in self.cluster.nodes():
-            whom = self.cluster.node(node_id)
+        found, away = self.groups_told()
+        if away:
+            raise Unreachable("; ".join(str(each) for each in away))
+        return found
+
+    def groups_told(self) -> tuple[list[GroupListing], tuple[Away, ...]]:
+        """Those of the brokers that answer, by name, and which do not."""
+
+        def ask(whom: Connection) -> list[GroupListing]:
             answer = whom.send(ListGroupsRequest(), ListGroupsResponse)
             backoff = Backoff(self.cluster.timeout_ms)
             while answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and backoff.wait():
                 answer = whom.send(ListGroupsRequest(), ListGroupsResponse)
             demand(answer.error_code, "ListGroups", str(whom))
-            found += [
+            return [
                 GroupListing(g.group_id, g.protocol_type, g.group_state, g.group_type) for g in answer.groups
             ]
-        return sorted(found, key=lambda each: each.group)
+
+        found, away = self.cluster.ask_each(ask)
+        return sorted((each for told in found.values() for each in told), key=lambda each: each.group), away
 
     def describe_group(self, group: str) -> GroupView:
         """RefusedByBroker with GROUP_ID_NOT_FOUND if there is none, whatever the broker's version says to that."""

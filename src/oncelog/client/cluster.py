@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from oncelog.client.address import Address, parse_bootstrap
-from oncelog.client.faults import RETRIABLE, RefusedByBroker, TimedOut, Unreachable, demand
+from oncelog.client.faults import RETRIABLE, ClientFault, RefusedByBroker, TimedOut, Unreachable, demand
 from oncelog.client.security import PLAINTEXT, Security
 from oncelog.client.session import CLIENT_ID, Connection
 from oncelog.errors import ErrorCode
@@ -25,6 +25,7 @@ from oncelog.protocol.primitives import Message
 GROUP: Final = 0
 TRANSACTION: Final = 1
 NO_NODE: Final = -1
+SILENT_MS: Final = 500
 
 # The coordinator moved or is loading, or a transaction is about to decide an offset: it will pass.
 COORDINATOR_PASSING: Final = frozenset(
@@ -59,6 +60,17 @@ class TopicView:
     id: bytes
     is_internal: bool
     partitions: tuple[PartitionView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """A broker of the cluster's metadata that could not be asked: what it alone knows is not told."""
+
+    node_id: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"broker {self.node_id}: {self.why}"
 
 
 class Backoff:
@@ -106,6 +118,7 @@ class Cluster:
         self._controller = NO_NODE
         self._topics: dict[str, TopicView] = {}
         self._coordinators: dict[tuple[int, str], Address] = {}
+        self._silent: set[Address] = set()  # gave no answer the last time
         self.cluster_id: str | None = None
 
     @classmethod
@@ -177,17 +190,22 @@ class Cluster:
         return connection
 
     def any(self) -> Connection:
-        """A broker that answers: those we know first, then the bootstrap addresses. Waits with our patience."""
+        """A broker that answers: those we know first, then the bootstrap addresses, and last who was silent the last time. Waits with
+        our patience.
+        """
         backoff = Backoff(self.patience_ms)
         while True:
             faults: list[str] = []
-            for address in dict.fromkeys([*self._nodes.values(), *self._bootstrap]):
+            addresses = dict.fromkeys([*self._nodes.values(), *self._bootstrap])
+            for address in sorted(addresses, key=self._silent.__contains__):
                 connection = self.at(address)
                 try:
                     connection.offered()
                 except (Unreachable, TimedOut) as fault:
                     faults.append(str(fault))
+                    self._silent.add(address)
                 else:
+                    self._silent.discard(address)
                     return connection
             if not backoff.wait():
                 raise Unreachable("; ".join(faults))
@@ -216,6 +234,46 @@ class Cluster:
         if not self._nodes:
             self.refresh(())
         return dict(sorted(self._nodes.items()))
+
+    def ask_each(self, ask: Callable[[Connection], ResultT]) -> tuple[dict[int, ResultT], tuple[Away, ...]]:
+        """What each broker answers, by its node id, and which could not be asked: one that is away hides no other. Raises if all are.
+
+        Where one is away the metadata is asked anew: who has just died may be in what we know of it, and the others take over what it
+        had. So all are asked again if it has changed.
+        """
+        found: dict[int, ResultT] = {}
+        away: tuple[Away, ...] = ()
+        for is_fresh in (False, True):
+            found, known = {}, self.nodes()
+            faults: dict[int, ClientFault] = {}
+            for node_id in known:
+                try:
+                    found[node_id] = self.ask_shortly(self.node(node_id), ask)
+                except (Unreachable, TimedOut) as fault:
+                    faults[node_id] = fault
+            if faults and not found:
+                raise next(iter(faults.values()))
+            away = tuple(Away(node_id, str(fault)) for node_id, fault in faults.items())
+            if is_fresh or not away:
+                break
+            self.refresh(())
+            if self.nodes() == known:
+                break
+        return found, away
+
+    def ask_shortly(self, whom: Connection, ask: Callable[[Connection], ResultT]) -> ResultT:
+        """For who asks several: a broker that was silent the last time is waited for no longer than SILENT_MS."""
+        if whom.address in self._silent:
+            whom.timeout_ms = min(self.timeout_ms, SILENT_MS)
+        try:
+            answer = ask(whom)
+        except (Unreachable, TimedOut):
+            self._silent.add(whom.address)
+            raise
+        finally:
+            whom.timeout_ms = self.timeout_ms
+        self._silent.discard(whom.address)
+        return answer
 
     def controller(self) -> Connection:
         """The broker that takes topic changes; any will do where the cluster names none."""

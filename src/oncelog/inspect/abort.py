@@ -12,7 +12,7 @@ from oncelog.inspect import ask
 from oncelog.inspect.ask import ActiveProducer, Described, Untold
 from oncelog.inspect.commands import about
 from oncelog.inspect.decided import decided
-from oncelog.inspect.views import ONGOING
+from oncelog.inspect.views import ONGOING, OPEN_STATES
 from oncelog.model import TopicPartition
 from oncelog.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from oncelog.protocol.messages.write_txn_markers import (
@@ -123,7 +123,9 @@ def _changed(where: str, expected: Shown, found: Shown) -> ChangedSince:
 def plan_by_offset(
     cluster: Cluster, partition: TopicPartition, start_offset: int, expected: Shown | None = None
 ) -> Plan:
-    """The abort of a hanging transaction in one partition, named by its first offset as KIP-664 does."""
+    """The abort of a hanging transaction in one partition, named by its first offset as KIP-664 does. One that its owner may still
+    end is not torn apart by it: only if nobody has it, as far as we may see.
+    """
     active: tuple[ActiveProducer, ...] = ask.describe_producers(cluster, [partition])[partition]
     opened = sorted((each for each in active if each.start_offset >= 0), key=lambda each: each.start_offset)
     found = next((each for each in opened if each.start_offset == start_offset), None)
@@ -133,6 +135,7 @@ def plan_by_offset(
     identity = Shown(int(found.producer.id), int(found.producer.epoch), found.start_offset)
     if expected is not None and identity != expected:
         raise _changed(str(partition), expected, identity)
+    _demand_nobodys(cluster, partition, found)
     decision = decided(cluster, [(partition, found.producer)]).get((partition, found.producer))
     if decision is not None and decision.commit:
         raise NothingToAbort(
@@ -149,6 +152,28 @@ def plan_by_offset(
         "hanging",
         (_hidden(cluster, partition, start_offset),),
     )
+
+
+def _demand_nobodys(cluster: Cluster, partition: TopicPartition, found: ActiveProducer) -> None:
+    listed = ask.list_transactions(cluster, producer_ids=[int(found.producer.id)])
+    owner = next(
+        (
+            each
+            for each in ask.describe_listed(cluster, listed).values()
+            if each.state in OPEN_STATES and partition in each.partitions
+        ),
+        None,
+    )
+    if owner is not None:
+        raise NothingToAbort(
+            f"{partition}: the transaction from {found.start_offset} has an owner, which is {owner.state}. Abort it everywhere: "
+            f"{about('abort', owner.transactional_id)}"
+        )
+    if not listed and not ask.may_describe_all(cluster):
+        raise NothingToAbort(
+            f"{partition}: whose the transaction from {found.start_offset} is is not told: no right to describe every transactional id. "
+            f"A marker here would tear it apart if somebody still has it"
+        )
 
 
 def _hidden(cluster: Cluster, where: TopicPartition, start_offset: int) -> Hidden:

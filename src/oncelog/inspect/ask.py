@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from oncelog.client.admin import EARLIEST, LATEST, Admin, OffsetView
-from oncelog.client.cluster import TRANSACTION, Backoff, Cluster
+from oncelog.client.cluster import TRANSACTION, Away, Backoff, Cluster
 from oncelog.client.faults import (
     RETRIABLE,
     ClientFault,
@@ -43,6 +43,7 @@ OFFSET_FETCH: Final = 9
 GROUPS_OF_OFFSETS: Final = 8  # the first version that names groups in a list
 LIST_TRANSACTIONS: Final = 66
 DESCRIBE_AT_ONCE: Final = 500  # transactional ids in one DescribeTransactions
+NOBODYS: Final = "?nobody's, asked for by oncelog"  # a transactional id
 NEW_INSTANCE: Final = "new instance"
 ADMIN: Final = "admin"
 SETTLES_MS: Final = 1_000  # how long a partition may say that it moves, before it is left out
@@ -132,17 +133,32 @@ def list_transactions(
     longer_than_ms: int = -1,
 ) -> list[Listed]:
     """Of all coordinators, by transactional id. A state that a broker does not know is a fault that names it."""
-    found: list[Listed] = []
-    for node_id in cluster.nodes():
-        whom = cluster.node(node_id)
+    found, away = transactions_told(
+        cluster, states=states, producer_ids=producer_ids, longer_than_ms=longer_than_ms
+    )
+    if away:
+        raise Unreachable(f"ListTransactions: {'; '.join(str(each) for each in away)}")
+    return found
+
+
+def transactions_told(
+    cluster: Cluster,
+    *,
+    states: Sequence[str] = (),
+    producer_ids: Sequence[int] = (),
+    longer_than_ms: int = -1,
+) -> tuple[list[Listed], tuple[Away, ...]]:
+    """The same of the coordinators that answer, and which brokers do not. No broker tells of ids that we may not describe."""
+    request = ListTransactionsRequest(
+        state_filters=list(states), producer_id_filters=list(producer_ids), duration_filter=longer_than_ms
+    )
+
+    def ask(whom: Connection) -> ListTransactionsResponse:
         version = whom.version_of(LIST_TRANSACTIONS)
         if longer_than_ms >= 0 and version < 1:
             raise UnsupportedByBroker(
                 f"ListTransactions by duration needs version 1, {whom} offers {version}"
             )
-        request = ListTransactionsRequest(
-            state_filters=list(states), producer_id_filters=list(producer_ids), duration_filter=longer_than_ms
-        )
         answer = whom.send(request, ListTransactionsResponse, version)
         backoff = Backoff(cluster.timeout_ms)
         while answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and backoff.wait():
@@ -150,41 +166,80 @@ def list_transactions(
         demand(answer.error_code, "ListTransactions", str(whom))
         if answer.unknown_state_filters:
             raise ValueError(f"unknown transaction states: {', '.join(sorted(answer.unknown_state_filters))}")
-        found += [
-            Listed(each.transactional_id, each.producer_id, each.transaction_state, node_id)
-            for each in answer.transaction_states
-        ]
-    return sorted(found, key=lambda each: each.transactional_id)
+        return answer
+
+    answers, away = cluster.ask_each(ask)
+    found = [
+        Listed(each.transactional_id, each.producer_id, each.transaction_state, node_id)
+        for node_id, answer in answers.items()
+        for each in answer.transaction_states
+    ]
+    return sorted(found, key=lambda each: each.transactional_id), away
 
 
 def describe_listed(cluster: Cluster, listed: Iterable[Listed]) -> dict[str, Described]:
     """Those that still exist; the broker that lists an id is its coordinator."""
+    found, refused = descriptions_told(cluster, listed)
+    for name, (error, whom) in refused.items():
+        demand(error, f"DescribeTransactions of {name!r}", whom)
+    return found
+
+
+def descriptions_told(
+    cluster: Cluster, listed: Iterable[Listed]
+) -> tuple[dict[str, Described], dict[str, tuple[int, str]]]:
+    """The same, and of those that are refused the error and who said it."""
     by_node: dict[int, list[str]] = {}
     for each in listed:
         by_node.setdefault(each.node_id, []).append(each.transactional_id)
     found: dict[str, Described] = {}
+    refused: dict[str, tuple[int, str]] = {}
     for node_id, names in by_node.items():
         for at in range(0, len(names), DESCRIBE_AT_ONCE):
-            found |= _describe(cluster.node(node_id), names[at : at + DESCRIBE_AT_ONCE])
-    return found
+            told, errors = _describe(cluster.node(node_id), names[at : at + DESCRIBE_AT_ONCE])
+            found |= told
+            refused |= errors
+    return found, refused
+
+
+def may_describe_all(cluster: Cluster) -> bool:
+    """Whether we may see every transactional id. Who may not is told of some as if there were no others; but a broker looks at the
+    rights before it looks for the id, so one that nobody has tells it. A right that is denied of one id alone is not found so.
+    """
+    request = DescribeTransactionsRequest(transactional_ids=[NOBODYS])
+    answer = cluster.any().send(request, DescribeTransactionsResponse)
+    return all(
+        each.error_code != ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        for each in answer.transaction_states
+    )
 
 
 def describe_transaction(cluster: Cluster, transactional_id: str) -> Described | None:
     """None: the coordinator does not know it."""
-    return cluster.with_coordinator(
-        transactional_id, lambda whom: _describe(whom, [transactional_id]), TRANSACTION
-    ).get(transactional_id)
+
+    def ask(whom: Connection) -> Described | None:
+        found, refused = _describe(whom, [transactional_id])
+        for name, (error, by) in refused.items():
+            demand(error, f"DescribeTransactions of {name!r}", by)
+        return found.get(transactional_id)
+
+    return cluster.with_coordinator(transactional_id, ask, TRANSACTION)
 
 
-def _describe(whom: Connection, names: Sequence[str]) -> dict[str, Described]:
+def _describe(
+    whom: Connection, names: Sequence[str]
+) -> tuple[dict[str, Described], dict[str, tuple[int, str]]]:
     answer = whom.send(
         DescribeTransactionsRequest(transactional_ids=list(names)), DescribeTransactionsResponse
     )
     found: dict[str, Described] = {}
+    refused: dict[str, tuple[int, str]] = {}
     for each in answer.transaction_states:
         if each.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             continue
-        demand(each.error_code, f"DescribeTransactions of {each.transactional_id!r}", str(whom))
+        if each.error_code != ErrorCode.NONE:
+            refused[each.transactional_id] = (each.error_code, str(whom))
+            continue
         found[each.transactional_id] = Described(
             each.transactional_id,
             each.transaction_state,
@@ -197,7 +252,7 @@ def _describe(whom: Connection, names: Sequence[str]) -> dict[str, Described]:
                 )
             ),
         )
-    return found
+    return found, refused
 
 
 def describe_producers(
@@ -348,7 +403,7 @@ def _told(
         again: set[TopicPartition] = set() if is_fresh else set(errors)
         for whom, some in leaders.items():
             try:
-                told, refused = ask(whom, some)
+                told, refused = cluster.ask_shortly(whom, lambda one, some=some: ask(one, some))
             except (Unreachable, TimedOut) as silence:
                 untold |= dict.fromkeys(some, str(silence))
                 again |= set(some) if isinstance(silence, Unreachable) else set()
@@ -469,6 +524,13 @@ class SideDoor:
         request = DescribeTraceRequest(transactional_id=transactional_id, after=after)
         return self._send(request, DescribeTraceResponse, 0) if self.is_there else None
 
+    def traced_ids(self) -> list[str] | None:
+        """Of whom it keeps requests, also where they never got so far that a coordinator knows them; who asked last comes last."""
+        if not self.is_there:
+            return None
+        found = self._knock(DescribeTraceRequest(transactional_id=""), DescribeTraceResponse, 1)
+        return None if found is None else list(found.transactional_ids)  # None: it is an older one
+
     def _ask(self, transactional_ids: Sequence[str]) -> DescribeOncelogResponse | None:
         if self._is_there is False:
             return None
@@ -485,6 +547,10 @@ class SideDoor:
             except (Unreachable, TimedOut):
                 self._is_there = None  # it may be another one that comes back
                 raise
+        return self._knock(request, wanted, version)
+
+    def _knock(self, request: Message, wanted: type[AnswerT], version: int) -> AnswerT | None:
+        """On a connection of its own, which may be closed for it."""
         known = self._cluster.any()
         with self._cluster.dial(known.address, client_id=known.client_id) as door:
             try:

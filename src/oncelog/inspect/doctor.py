@@ -10,7 +10,7 @@ from typing import Final
 
 from oncelog.client import state_log
 from oncelog.client.admin import MAX_TIMESTAMP, Admin
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import Away, Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker, error_name
 from oncelog.errors import OncelogError
 from oncelog.inspect import ask, replay, trace, views
@@ -79,8 +79,11 @@ def examine(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Finding]:
     cluster.nodes()
 
     @cache
+    def told() -> tuple[list[Listed], tuple[Away, ...]]:
+        return ask.transactions_told(cluster)
+
     def listed() -> list[Listed]:
-        return ask.list_transactions(cluster)
+        return told()[0]
 
     @cache
     def described() -> dict[str, Described]:
@@ -91,6 +94,7 @@ def examine(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Finding]:
         return _seen(cluster, door, [each.transactional_id for each in listed() if each.state != "Empty"])
 
     checks = (
+        ("brokers", lambda: _brokers(cluster, told()[1])),
         ("stuck readers", lambda: _stuck(cluster, door, now_ms)),
         ("transactional ids", lambda: _names(cluster, [each.transactional_id for each in listed()])),
         ("transaction timeouts", lambda: _timeouts(cluster, door, described(), now_ms)),
@@ -108,6 +112,22 @@ def examine(cluster: Cluster, door: SideDoor, *, now_ms: int) -> list[Finding]:
         except ClientFault as fault:
             found.append(Finding(name, SKIPPED, str(fault), "", ""))
     return found
+
+
+def _brokers(cluster: Cluster, away: Sequence[Away]) -> Finding:
+    """All other checks are of what those tell that answer."""
+    why = "what only a broker knows that is away (transactional ids, groups, its disk) is in no other check, and clients that need it wait"
+    count = len(cluster.nodes())
+    if away:
+        shown = ", ".join(map(str, away))
+        return Finding(
+            "brokers", BAD, f"{len(away)} of {count} cannot be asked: {shown}", why, "bring them back"
+        )
+    if not ask.may_describe_all(cluster):
+        unseen = "transactional ids that we may not describe are in no check; what they hold is not told"
+        do = "ask as a user with DESCRIBE of all transactional ids"
+        return Finding("brokers", NOTICE, f"{count} answer, and do not tell us of all ids", unseen, do)
+    return Finding("brokers", FINE, f"all {count} answer", why, "")
 
 
 def _stuck(cluster: Cluster, door: SideDoor, now_ms: int) -> Finding:
@@ -238,7 +258,7 @@ def _timeouts(cluster: Cluster, door: SideDoor, described: Mapping[str, Describe
 def _maximum(cluster: Cluster) -> tuple[int | None, str]:
     """transaction.max.timeout.ms, or why it is not known."""
     try:
-        settings = Admin(cluster).broker_settings(next(iter(cluster.nodes())))
+        settings = Admin(cluster).settings_of_some_broker()
     except RefusedByBroker as fault:
         return None, f"; the broker's maximum is not told ({error_name(fault.error)})"
     found = next((each.value for each in settings if each.name == "transaction.max.timeout.ms"), None)
@@ -246,8 +266,12 @@ def _maximum(cluster: Cluster) -> tuple[int | None, str]:
 
 
 def _turned_away(door: SideDoor, ids: Sequence[str], now_ms: int) -> list[str]:
-    """Ids whose last InitProducerId was refused for its timeout, as the broker's ring has it: by whom and when."""
+    """Ids whose last InitProducerId was refused for its timeout, as the broker's ring has it: by whom and when. Who was never let in
+    is listed by no coordinator, and known to the ring alone.
+    """
     found: list[str] = []
+    traced = door.traced_ids()
+    ids = ids if traced is None else traced[::-1]  # who asked last first
     for each in ids[:ASKED_IDS]:
         last = _last_init(door, each)
         if last is not None and last.error == "INVALID_TRANSACTION_TIMEOUT":
@@ -418,7 +442,7 @@ def _readers(cluster: Cluster, door: SideDoor) -> Finding:
     on_transactions: list[str] = []
     found: list[str] = []
     known: dict[TopicPartition, bool] = {}
-    for listing in admin.list_groups():
+    for listing in admin.groups_told()[0]:
         try:
             offsets, members = admin.group_offsets(listing.group), admin.describe_group(listing.group).members
         except ClientFault:
@@ -502,8 +526,10 @@ def _disk(cluster: Cluster, door: SideDoor) -> Finding:
     why = "a full disk stops every write, and each commit waits for a sync"
     found: list[str] = []
     verdict = FINE
-    for node_id in cluster.nodes():
-        answer = cluster.node(node_id).send(DescribeLogDirsRequest(topics=[]), DescribeLogDirsResponse)
+    answers, away = cluster.ask_each(
+        lambda whom: whom.send(DescribeLogDirsRequest(topics=[]), DescribeLogDirsResponse)
+    )
+    for node_id, answer in answers.items():
         for each in answer.results:
             if each.total_bytes > 0:
                 share = each.usable_bytes / each.total_bytes
@@ -516,6 +542,7 @@ def _disk(cluster: Cluster, door: SideDoor) -> Finding:
         verdict = NOTICE if verdict == FINE and slow_ms > SLOW_SYNC_MS else verdict
     if not found:
         return Finding("disk", SKIPPED, "not told by this broker", why, "")
+    found += [f"broker {each.node_id}: not asked" for each in away]
     return Finding(
         "disk", verdict, ", ".join(found), why, "" if verdict == FINE else "make room, or move the data"
     )

@@ -23,6 +23,8 @@ CONFIRMED: Final = "confirmed"
 EXCLUDED: Final = "excluded"
 MAX_TIMEOUT: Final = "transaction.max.timeout.ms"
 BUMPS_SAID: Final = 3
+LATELY_SAID: Final = 5
+ASKED_IDS: Final = 1_000  # of the broker's ring; it holds no more unless it is told to
 BY_NAME: Final = " (an administrator by its client id alone, which clients choose)"
 UNKNOWN_BUMP: Final = "not kept by this broker (needs oncelog broker)"
 
@@ -289,7 +291,9 @@ def explain(
     now_ms: int,
     door: SideDoor | None = None,
 ) -> Explanation:
-    """Without a cluster only the meaning; with a transactional id also what its coordinator knows."""
+    """Without a cluster only the meaning; with a transactional id also what its coordinator knows. With a cluster and no id, to whom an
+    oncelog broker gave this answer lately.
+    """
     meaning = MEANINGS.get(
         error,
         Meaning(error.name.replace("_", " ").lower(), "no error of transactions: see Kafka's manual", ()),
@@ -302,12 +306,15 @@ def explain(
     logged: Sequence[StateRecord] = ()
     untold: str | None = None
     is_hidden = False
+    lately: Sequence[str] = ()
     reasons = meaning.reasons
     if cluster is not None:
         door = SideDoor(cluster) if door is None else door
         from_oncelog = door.is_there
         timeout_limit = _max_timeout(cluster)
-        if transactional_id is not None:
+        if transactional_id is None:
+            lately = _refused_lately(cluster, door, error.name, now_ms)
+        else:
             try:
                 found = ask.describe_transaction(cluster, transactional_id)
             except RefusedByBroker as fault:
@@ -335,6 +342,7 @@ def explain(
             timeout_limit,
             logged,
             untold,
+            lately,
             now_ms,
             is_named=each in meaning.reasons,
             is_hidden=is_hidden,
@@ -363,19 +371,25 @@ def _weigh(
     timeout_limit: int | None,
     logged: Sequence[StateRecord],
     untold: str | None,
+    lately: Sequence[str],
     now_ms: int,
     *,
     is_named: bool,
     is_hidden: bool,
 ) -> Weighed:
-    """`is_named`: the table has this reason for the error; `is_hidden`: we may not see the id."""
+    """`lately`: who got the error; `is_named`: the table has this reason for it; `is_hidden`: we may not see the id."""
     verdict, evidence = POSSIBLE, ""
     if not asked:
         evidence = "no cluster was asked"
     elif reason is ABOVE_MAXIMUM:
         evidence = f"{MAX_TIMEOUT} is {timeout_limit} here" if timeout_limit is not None else "not known here"
+        said = lately if refused is None else [_timeout_said(refused, now_ms)]
+        if said:
+            verdict, evidence = CONFIRMED, f"{'; '.join(said)}; {evidence}"
     elif transactional_id is None:
         evidence = "name the transactional id with --tid"
+        if lately:
+            evidence += f"; it was answered lately to {'; '.join(lately)}"
     elif is_hidden:
         evidence = f"we may not see {transactional_id!r} either"
     elif found is None:  # misspelt, or forgotten since: nothing is excluded by it
@@ -544,6 +558,28 @@ class Refused:
         )
 
 
+def _timeout_said(refused: Refused, now_ms: int) -> str:
+    event = refused.event
+    ago = _ago(now_ms - event.at_us // 1000)
+    return f"{event.name} of {event.transactional_id!r} with {event.said}, {ago} ago by {event.client_id} at {event.address}"
+
+
+def _refused_lately(cluster: Cluster, door: SideDoor, error: str, now_ms: int) -> list[str]:
+    """Who got the error, the newest first: of the ids that the broker's ring knows, also those that no coordinator ever let in."""
+    found: list[Refused] = []
+    for each in (door.traced_ids() or [])[-ASKED_IDS:]:
+        refused = _refused(cluster, door, each, error)
+        if refused is not None:
+            found.append(refused)
+    newest = sorted(found, key=lambda each: -each.event.at_us)[:LATELY_SAID]
+    return [
+        _timeout_said(each, now_ms)
+        if error == ErrorCode.INVALID_TRANSACTION_TIMEOUT.name
+        else f"{each.event.transactional_id!r}: {each.said(now_ms)}"
+        for each in newest
+    ]
+
+
 def _refused(cluster: Cluster, door: SideDoor, transactional_id: str, error: str) -> Refused | None:
     """Clients give one name to errors of one meaning: librdkafka says fenced where an old version of a request was told that
     its epoch is invalid.
@@ -589,9 +625,8 @@ def _by_request(
 
 def _max_timeout(cluster: Cluster) -> int | None:
     try:
-        node_id = next(iter(cluster.nodes()))
-        settings = Admin(cluster).broker_settings(node_id)
-    except (ClientFault, StopIteration):
+        settings = Admin(cluster).settings_of_some_broker()
+    except ClientFault:
         return None
     found = next((each.value for each in settings if each.name == MAX_TIMEOUT), None)
     return int(found) if found is not None and found.isdecimal() else None

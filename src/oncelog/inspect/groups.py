@@ -5,14 +5,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from oncelog.client.admin import LATEST, Admin, GroupMember
-from oncelog.client.cluster import Cluster
-from oncelog.client.faults import RefusedByBroker
+from oncelog.client.cluster import Away, Cluster
+from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
 from oncelog.inspect import ask, views
 from oncelog.inspect.ask import SideDoor
 from oncelog.inspect.lag import COUNTED_OFFSETS, Lags
 from oncelog.model import TopicPartition
 
-HANGING: Final = "hanging"
+# What holds a partition if it is no transactional id: kinds of pins, and how people say it.
+OF_NOBODY: Final[Mapping[str, str]] = {
+    "hanging": "a hanging transaction",
+    "ending": "a transaction that is ending",
+    "unknown": "it is not told for whom",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,9 @@ class GroupOffset:
     lag_records: (
         int | None
     )  # what a reader at read_committed would get now; None too if they are too many to count
-    blocked_by: str | None  # the transactional id that holds the partition, or "hanging"
+    blocked_by: (
+        str | None
+    )  # the transactional id that holds the partition; without one "hanging", "ending" or "unknown"
     member_id: str | None
     host: str | None
 
@@ -46,9 +53,9 @@ class GroupView:
 
 
 def holders(cluster: Cluster, door: SideDoor, *, now_ms: int) -> dict[TopicPartition, str]:
-    """Who holds each held partition."""
+    """Who holds each held partition; where that is nobody or not known, of which kind it is (`views.Pin.kind`)."""
     return {
-        TopicPartition(each.topic, each.partition): each.transactional_id or HANGING
+        TopicPartition(each.topic, each.partition): each.transactional_id or each.kind
         for each in views.pins(cluster, door, now_ms=now_ms, counted_offsets=0)
     }
 
@@ -101,13 +108,14 @@ def described(
 
 def everyone(
     cluster: Cluster, held: Mapping[TopicPartition, str], counted_offsets: int = COUNTED_OFFSETS
-) -> list[GroupView]:
-    """All groups, without those that went while they were asked for."""
+) -> tuple[list[GroupView], tuple[Away, ...]]:
+    """All groups, without those that went while they were asked for; and the brokers that tell none of theirs."""
     admin, lags = Admin(cluster), Lags(cluster, counted_offsets)
     found: list[GroupView] = []
-    for listing in admin.list_groups():
+    listed, away = admin.groups_told()
+    for listing in listed:
         try:
             found.append(described(admin, listing.group, held, counted_offsets, lags))
-        except RefusedByBroker:
+        except (RefusedByBroker, Unreachable, TimedOut):
             continue
-    return found
+    return found, away

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import Away, Cluster
 from oncelog.client.faults import ClientFault, RefusedByBroker
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import abort, annotate, ask, doctor, explain, groups, replay, strip, trace, views
@@ -40,6 +40,9 @@ class Now:
     opened: tuple[views.TransactionRow, ...]
     pins: tuple[views.Pin, ...]
     untold: tuple[ask.Untold, ...]  # partitions that may be held or not: they have no leader
+    away: tuple[
+        Away, ...
+    ]  # brokers that could not be asked: their transactional ids and groups are not in this
     rates: Mapping[str, float]  # events a second by the broker's counters; empty elsewhere
     past: Mapping[str, tuple[float, ...]]  # the same at the last times that somebody asked, oldest first
 
@@ -144,7 +147,7 @@ class Inspector:
 
     def _now(self, cluster: Cluster, door: SideDoor) -> Now:
         now_ms = self._now_ms()
-        listed = ask.list_transactions(cluster)
+        listed, away = ask.transactions_told(cluster)
         opened = [each for each in listed if each.state in views.OPEN_STATES]
         rows = views.described(cluster, opened, now_ms)
         self._count(door)
@@ -157,6 +160,7 @@ class Inspector:
             opened=tuple(sorted(rows, key=lambda each: -(each.age_ms or 0))),
             pins=surveyed.pins,
             untold=surveyed.untold,
+            away=tuple({each.node_id: each for each in (*away, *surveyed.away)}.values()),
             rates=self._rates[-1] if self._rates else {},
             past={name: tuple(each[name] for each in self._rates) for name in RATES} if self._rates else {},
         )
@@ -183,12 +187,17 @@ class Inspector:
 
     def transactions(
         self, match: str | None = None, limit: int | None = None
-    ) -> tuple[list[views.TransactionRow], int]:
-        """Of all that match the first so many, and how many match: to list an id costs little, to describe it more."""
+    ) -> tuple[list[views.TransactionRow], int, tuple[Away, ...]]:
+        """Of all that match the first so many, and how many match: to list an id costs little, to describe it more. And the brokers
+        that could not be asked.
+        """
 
-        def ask_all(cluster: Cluster, _: SideDoor) -> tuple[list[views.TransactionRow], int]:
-            listed = views.matching(ask.list_transactions(cluster), match)
-            return views.described(cluster, listed[:limit], self._now_ms()), len(listed)
+        def ask_all(
+            cluster: Cluster, _: SideDoor
+        ) -> tuple[list[views.TransactionRow], int, tuple[Away, ...]]:
+            told, away = ask.transactions_told(cluster)
+            listed = views.matching(told, match)
+            return views.described(cluster, listed[:limit], self._now_ms()), len(listed), away
 
         return self._ask(ask_all)
 
@@ -267,20 +276,23 @@ class Inspector:
 
         return self._ask(ask_all)
 
-    def groups(self) -> list[groups.GroupView]:
-        def ask_all(cluster: Cluster, door: SideDoor) -> list[groups.GroupView]:
+    def groups(self) -> tuple[list[groups.GroupView], tuple[Away, ...]]:
+        """With the brokers that could not be asked for theirs."""
+
+        def ask_all(cluster: Cluster, door: SideDoor) -> tuple[list[groups.GroupView], tuple[Away, ...]]:
             held = groups.holders(cluster, door, now_ms=self._now_ms())
             return groups.everyone(cluster, held, COUNTED_EACH_SECOND)
 
         return self._ask(ask_all)
 
     def explain(self, error: str, transactional_id: str) -> explain.Explanation | None:
+        """Without an id (an empty one) to whom the error was answered lately."""
         code = explain.error_named(error)
         if code is None:
             return None
         return self._ask(
             lambda cluster, door: explain.explain(
-                code, cluster, transactional_id, now_ms=self._now_ms(), door=door
+                code, cluster, transactional_id or None, now_ms=self._now_ms(), door=door
             )
         )
 
@@ -314,5 +326,6 @@ class Inspector:
             lambda cluster, door: exposition(collect(cluster, door, now_ms=self._now_ms(), top=top))
         )
 
-    def spark(self) -> list[SparkQuery]:
+    def spark(self) -> tuple[list[SparkQuery], tuple[Away, ...]]:
+        """With the brokers that could not be asked for theirs."""
         return self._ask(lambda cluster, _: queries(cluster))

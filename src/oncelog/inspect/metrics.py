@@ -9,7 +9,7 @@ from typing import Final
 
 from oncelog.client.admin import Admin
 from oncelog.client.cluster import Cluster
-from oncelog.client.faults import RefusedByBroker
+from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
 from oncelog.inspect import ask, counted, strip, views
 from oncelog.inspect.ask import Ends, SideDoor
 from oncelog.inspect.exposition import Family
@@ -101,11 +101,11 @@ def _groups(cluster: Cluster, ends: Mapping[TopicPartition, Ends], now_ms: int) 
     )
     admin = Admin(cluster)
     asked = 0
-    for listing in admin.list_groups():
+    for listing in admin.groups_told()[0]:
         try:
             offsets = admin.group_offsets(listing.group)
             members.add(len(admin.describe_group(listing.group).members), consumergroup=listing.group)
-        except RefusedByBroker:
+        except (RefusedByBroker, Unreachable, TimedOut):
             continue  # gone since, or not a group that commits offsets
         sums: dict[str, int] = {}
         most = 0
@@ -160,8 +160,10 @@ def _behind(
 
 def _sizes(cluster: Cluster) -> Iterable[Family]:
     size = Family("kafka_log_log_size", "gauge", "Bytes of a partition's log")
-    for node_id in cluster.nodes():
-        answer = cluster.node(node_id).send(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+    answers, _ = cluster.ask_each(
+        lambda whom: whom.send(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+    )
+    for node_id, answer in answers.items():
         for folder in answer.results:
             for topic in folder.topics:
                 for each in topic.partitions:
@@ -179,7 +181,14 @@ def _own(door: SideDoor) -> Iterable[Family]:
 
 def _transactions(cluster: Cluster, door: SideDoor, now_ms: int, top: int) -> Iterable[Family]:
     states = Family("oncelog_txn_ids", "gauge", "Transactional ids by state")
-    listed = ask.list_transactions(cluster)
+    listed, away = ask.transactions_told(cluster)
+    unheard = Family(
+        "oncelog_brokers_not_asked",
+        "gauge",
+        "Brokers that could not be asked: their ids and groups are missing",
+    )
+    unheard.add(len(away))
+    yield unheard
     counted: dict[str, int] = {}
     for each in listed:
         counted[each.state] = counted.get(each.state, 0) + 1

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from oncelog.client.admin import Admin
-from oncelog.client.cluster import Cluster
-from oncelog.client.faults import RefusedByBroker
+from oncelog.client.cluster import Away, Cluster
+from oncelog.client.faults import RefusedByBroker, TimedOut, Unreachable
 from oncelog.client.fetcher import PartitionFetcher
 from oncelog.inspect import ask, replay
 from oncelog.model import CONSUMER_OFFSETS, Isolation, TopicPartition, coordinator_partition
@@ -54,14 +54,15 @@ class SparkQuery:
     recent: tuple[MicroBatch, ...]
 
 
-def queries(cluster: Cluster) -> list[SparkQuery]:
-    """All of them, by transactional id."""
+def queries(cluster: Cluster) -> tuple[list[SparkQuery], tuple[Away, ...]]:
+    """All of them, by transactional id; and the brokers that tell none of theirs."""
     admin = Admin(cluster)
     found: list[SparkQuery] = []
-    for listing in admin.list_groups():
+    listed, away = admin.groups_told()
+    for listing in listed:
         try:
             offsets = admin.group_offsets(listing.group)
-        except RefusedByBroker:
+        except (RefusedByBroker, Unreachable, TimedOut):
             continue
         markers = [each for each in (_marker(one.metadata) for one in offsets.values()) if each is not None]
         if not markers:
@@ -88,7 +89,7 @@ def queries(cluster: Cluster) -> list[SparkQuery]:
                 recent=tuple(_recent(cluster, listing.group, past[-LAST:])),
             )
         )
-    return sorted(found, key=lambda each: each.transactional_id)
+    return sorted(found, key=lambda each: each.transactional_id), away
 
 
 @dataclass(slots=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from oncelog.client.admin import Admin
-from oncelog.client.cluster import Cluster
-from oncelog.client.faults import ClientFault, RefusedByBroker
+from oncelog.client.cluster import Away, Cluster
+from oncelog.client.faults import ClientFault, RefusedByBroker, TimedOut, Unreachable, error_name
+from oncelog.errors import ErrorCode
 from oncelog.inspect import ask, strip, trace
 from oncelog.inspect.ask import ActiveProducer, Cause, Described, Ends, Listed, SideDoor, Untold
 from oncelog.inspect.commands import about, command
@@ -127,14 +128,23 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What holds readers back, and the partitions of which nobody told whether they are held."""
+    """What holds readers back, the partitions of which nobody told whether they are held, and the brokers that could not be asked
+    for owners and groups.
+    """
 
     pins: tuple[Pin, ...]
     untold: tuple[Untold, ...]
+    away: tuple[Away, ...] = ()
 
     @property
     def untold_said(self) -> str | None:
-        return said_of(self.untold)
+        said = [each for each in (said_of(self.untold), away_said(self.away)) if each is not None]
+        return "; ".join(said) or None
+
+
+def away_said(away: Sequence[Away]) -> str | None:
+    """Which brokers were not asked, and why."""
+    return f"not asked: {', '.join(map(str, away))}" if away else None
 
 
 def said_of(untold: Sequence[Untold]) -> str | None:
@@ -157,10 +167,10 @@ def rows(
     states: Sequence[str] = (),
     longer_than_ms: int = -1,
     match: str | None = None,
-) -> list[TransactionRow]:
-    """All transactional ids; `match` is a pattern with * and ?."""
-    listed = ask.list_transactions(cluster, states=states, longer_than_ms=longer_than_ms)
-    return described(cluster, matching(listed, match), now_ms)
+) -> tuple[list[TransactionRow], tuple[Away, ...]]:
+    """All transactional ids that we are told of, and the brokers that could not be asked; `match` is a pattern with * and ?."""
+    listed, away = ask.transactions_told(cluster, states=states, longer_than_ms=longer_than_ms)
+    return described(cluster, matching(listed, match), now_ms), away
 
 
 def matching(listed: Sequence[Listed], match: str | None) -> Sequence[Listed]:
@@ -319,8 +329,9 @@ def survey(
         for where in quiet:
             if where in again and again[where].last_stable_offset >= held[where].high_watermark:
                 del held[where]
-    owners = _owners(cluster, {each.producer.id for found in opened.values() for each in found})
-    waiting = _waiting_groups(cluster, held)
+    owned = _owners(cluster, {int(each.producer.id) for found in opened.values() for each in found})
+    owners = owned.under_way
+    waiting, silent = _waiting_groups(cluster, held)
     causes = door.causes([each.transactional_id for each in owners.values()])
     names = sorted(each.transactional_id for each in owners.values())[:TRACED_OWNERS]
     last = {name: last_request(cluster, door, name, now_ms) for name in names}
@@ -330,6 +341,12 @@ def survey(
         for where, found in opened.items()
         if where in held and found and _owner_of(where, found, owners) is None
     ]
+    unknown |= {
+        where: owned.untold[int(producer.id)]
+        for where, producer in hanging
+        if int(producer.id) in owned.untold
+    }
+    hanging = [each for each in hanging if each[0] not in unknown]
     away = sum(each.topic == TRANSACTION_STATE for each in untold)
     if away:
         # No coordinator that answered knows them: one of those that are away may, and may have committed.
@@ -358,7 +375,8 @@ def survey(
         for where in held
     ]
     longest_first = sorted(found, key=lambda each: (-(each.pinned_ms or 0), each.topic, each.partition))
-    return Survey(tuple(longest_first), tuple(untold))
+    away_by_id = {each.node_id: each for each in (*owned.away, *silent)}
+    return Survey(tuple(longest_first), tuple(untold), tuple(away_by_id.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,16 +415,37 @@ def _read(
     return _Behind(records, _written_by(first, behind)[1], at if at >= 0 else None)
 
 
-def _owners(cluster: Cluster, producer_ids: set[int]) -> dict[int, Described]:
-    """Producer id -> the transactional id that has a transaction under way with it."""
+@dataclass(frozen=True, slots=True)
+class _Owners:
+    """Who has which producer id."""
+
+    under_way: Mapping[int, Described]  # the transactional id that has a transaction under way with it
+    untold: Mapping[int, str]  # somebody may have one, and why we are not told
+    away: tuple[Away, ...]
+
+
+def _owners(cluster: Cluster, producer_ids: set[int]) -> _Owners:
+    """Nobody has a producer id only if everybody was asked, and we may see all that they could name."""
     if not producer_ids:
-        return {}
-    listed = ask.list_transactions(cluster, producer_ids=sorted(producer_ids))
-    return {
-        int(each.producer.id): each
-        for each in ask.describe_listed(cluster, listed).values()
-        if each.state in OPEN_STATES
+        return _Owners({}, {}, ())
+    listed, away = ask.transactions_told(cluster, producer_ids=sorted(producer_ids))
+    described, refused = ask.descriptions_told(cluster, listed)
+    untold = {
+        each.producer_id: f"no right to describe {each.transactional_id!r} ({error_name(refused[each.transactional_id][0])})"
+        for each in listed
+        if each.transactional_id in refused
     }
+    missing = producer_ids - {each.producer_id for each in listed}
+    if missing and away:
+        untold |= dict.fromkeys(missing, away_said(away) or "")
+    elif missing and not ask.may_describe_all(cluster):
+        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.name
+        untold |= {
+            each: f"no right to describe every transactional id ({error}), and none that we may see has producer {each}"
+            for each in missing
+        }
+    under_way = {int(each.producer.id): each for each in described.values() if each.state in OPEN_STATES}
+    return _Owners(under_way, untold, away)
 
 
 def _owner_of(
@@ -483,26 +522,28 @@ def _pin(
 
 def _waiting_groups(
     cluster: Cluster, held: Mapping[TopicPartition, Ends]
-) -> dict[TopicPartition, tuple[str, ...]]:
-    """Groups that read a held partition and are not past its end: they wait now or will. A group that got nothing yet has no
-    offset there, but members to which the partition is assigned. Who asks for offsets that are in an open transaction waits too.
+) -> tuple[dict[TopicPartition, tuple[str, ...]], tuple[Away, ...]]:
+    """Groups that read a held partition and are not past its end: they wait now or will; and the brokers that told none of theirs.
+    A group that got nothing yet has no offset there, but members to which the partition is assigned. Who asks for offsets that are
+    in an open transaction waits too.
     """
     admin = Admin(cluster)
     waiting: dict[TopicPartition, list[str]] = {}
-    for listing in admin.list_groups():
+    listed, away = admin.groups_told()
+    for listing in listed:
         try:
             its_own = _offsets_partition(cluster, listing.group)
             if its_own in held and ask.has_unstable_offsets(cluster, listing.group):
                 waiting.setdefault(its_own, []).append(listing.group)
             offsets = admin.group_offsets(listing.group)
             members = admin.describe_group(listing.group).members
-        except RefusedByBroker:
-            continue  # gone since it was listed, or not a group that commits offsets
+        except (RefusedByBroker, Unreachable, TimedOut):
+            continue  # gone since it was listed, or its coordinator; or not a group that commits offsets
         for where in {*offsets, *(each for member in members for each in member.assignment)}:
             position = offsets[where].offset if where in offsets else -1
             if where in held and position < held[where].high_watermark:
                 waiting.setdefault(where, []).append(listing.group)
-    return {where: tuple(sorted(groups)) for where, groups in waiting.items()}
+    return {where: tuple(sorted(groups)) for where, groups in waiting.items()}, away
 
 
 def _offsets_partition(cluster: Cluster, group: str) -> TopicPartition:

@@ -76,7 +76,7 @@ SERVED: Final[dict[int, Served]] = {
     74: Served("list_config_resources", 0, 1),
     75: Served("describe_topic_partitions", 0, 0),
     1000: Served("describe_oncelog", 0, 3),
-    1001: Served("describe_trace", 0, 0),
+    1001: Served("describe_trace", 0, 1),
 }
 OUR_OWN: Final = 1000  # keys from here on are no Kafka's: served, and not listed in ApiVersions
 

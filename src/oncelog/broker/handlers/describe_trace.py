@@ -1,4 +1,6 @@
-"""DescribeTrace (key 1001), v0. Our own side door, not listed in ApiVersions.
+"""DescribeTrace (key 1001), v0-v1. Our own side door, not listed in ApiVersions.
+
+v1  asked for no transactional id (an empty one): all that the ring has requests of, who asked last comes last
 
 The last requests of one transactional id with their answers, as they were on the wire: all that the ring still holds with a number
 above `after`. `enabled` is false where transaction.trace.requests is 0. A request under way has `took_us` -1 and no answer.
@@ -18,13 +20,15 @@ from oncelog.protocol.messages.describe_trace import (
 )
 
 KEY: Final = 1001
-VERSIONS: Final = (0, 0)
+VERSIONS: Final = (0, 1)
 
 
 async def handle(request: DescribeTraceRequest, _: Context, broker: Runtime) -> DescribeTraceResponse:
     ring = broker.ring
     if ring is None:
         return DescribeTraceResponse(enabled=False)
+    if not request.transactional_id:
+        return DescribeTraceResponse(enabled=True, transactional_ids=ring.ids())
     return DescribeTraceResponse(
         enabled=True,
         requests=[_told(each) for each in ring.read(request.transactional_id, request.after)],

@@ -319,10 +319,10 @@ class Page:
 
     async def _transactions(self, request: Request) -> "Screen":
         match = request.query_params.get("match", "")
-        found, count = await run_in_threadpool(
+        found, count, away = await run_in_threadpool(
             self._inspector.transactions, match or None, screens.SHOWN_ROWS
         )
-        body = screens.transaction_list(found, count, match)
+        body = join(screens.not_asked(away), screens.transaction_list(found, count, match))
         return Screen("txn", "Transactional ids", command("txn", "ls", "--match", match or "*"), body)
 
     async def _transaction(self, request: Request) -> "Screen":
@@ -361,14 +361,14 @@ class Page:
         return Screen("topics", str(where), same, screens.partition(value, hexed, offset))
 
     async def _groups(self, _: Request) -> "Screen":
-        found = await run_in_threadpool(self._inspector.groups)
-        return Screen("groups", "Groups", "oncelog groups describe GROUP", screens.groups(found))
+        found, away = await run_in_threadpool(self._inspector.groups)
+        body = join(screens.not_asked(away), screens.groups(found))
+        return Screen("groups", "Groups", "oncelog groups describe GROUP", body)
 
     async def _spark(self, _: Request) -> "Screen":
-        found = await run_in_threadpool(self._inspector.spark)
-        return Screen(
-            "spark", "Spark queries", "oncelog txn replay TRANSACTIONAL_ID --all", screens.spark(found)
-        )
+        found, away = await run_in_threadpool(self._inspector.spark)
+        body = join(screens.not_asked(away), screens.spark(found))
+        return Screen("spark", "Spark queries", "oncelog txn replay TRANSACTIONAL_ID --all", body)
 
     async def _cost(self, request: Request) -> "Screen":
         measured: Sequence[Mapping[str, str]] | None = None
@@ -406,10 +406,11 @@ class Page:
     async def _explain(self, request: Request) -> "Screen":
         error, tid = request.path_params["error"], request.query_params.get("tid", "")
         value = await run_in_threadpool(self._inspector.explain, error, tid)
-        same = command("explain", error, "--tid", tid)
+        same = command("explain", error, *(("--tid", tid) if tid else ()))
         if value is None:
             return Screen("txn", error, same, el("p", "No such error.", class_="empty"), missing=True)
-        return Screen("txn", f"{value.error} ({value.code})", same, screens.explanation(value))
+        is_live = bool(tid)  # without an id the requests of all are looked through: once is enough
+        return Screen("txn", f"{value.error} ({value.code})", same, screens.explanation(value), live=is_live)
 
     async def _abort(self, request: Request) -> "Screen | Response":
         asked = await _form(request) if request.method == "POST" else dict(request.query_params)
@@ -483,8 +484,8 @@ class Page:
             "now": lambda: asdict(inspector.now()),
             "txn": lambda: _dicts(inspector.transactions(query.get("match"))[0]),
             "topics": lambda: [{"topic": each, "partitions": count} for each, count in inspector.topics()],
-            "groups": lambda: _dicts(inspector.groups()),
-            "spark": lambda: _dicts(inspector.spark()),
+            "groups": lambda: _dicts(inspector.groups()[0]),
+            "spark": lambda: _dicts(inspector.spark()[0]),
             "doctor": lambda: _dicts(inspector.doctor()),
         }
         return several.get(what)

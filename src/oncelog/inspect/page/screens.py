@@ -10,13 +10,14 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any, Final, cast
 
+from oncelog.client.cluster import Away
 from oncelog.inspect.abort import Plan
 from oncelog.inspect.annotate import Piece, hex_lines, text_of
 from oncelog.inspect.ask import Cause
 from oncelog.inspect.drawing import length, when
 from oncelog.inspect.events import NO_ANSWER, UNDER_WAY, Event
 from oncelog.inspect.explain import Explanation
-from oncelog.inspect.groups import HANGING, GroupOffset, GroupView
+from oncelog.inspect.groups import OF_NOBODY, GroupOffset, GroupView
 from oncelog.inspect.inspector import (
     STRIP_OFFSETS,
     HistoryPage,
@@ -31,7 +32,7 @@ from oncelog.inspect.spark_queries import MicroBatch, SparkQuery
 from oncelog.inspect.strip import Stretch
 from oncelog.inspect.timeline import CLIENT, COORDINATOR, Timeline, touched_text
 from oncelog.inspect.trace import cause
-from oncelog.inspect.views import LastRequest, Pin, TransactionRow
+from oncelog.inspect.views import LastRequest, Pin, TransactionRow, away_said
 from oncelog.inspect.wire import pieces_of_answer, pieces_of_request
 from oncelog.model import CONSUMER_OFFSETS, TopicPartition
 
@@ -161,7 +162,11 @@ def now(value: Now) -> Safe:
         _tile(
             "open transactions",
             f"{len(value.opened):,}",
-            note=f"the oldest for {age(value.opened[0].age_ms)}" if value.opened else "nobody is writing",
+            note=f"the oldest for {age(value.opened[0].age_ms)}"
+            if value.opened
+            else "as far as could be asked"
+            if value.away
+            else "nobody is writing",
         ),
         _tile("transactional ids", f"{value.known_ids:,}", note=f"on {_count(value.brokers, 'broker')}"),
     ]
@@ -177,6 +182,7 @@ def now(value: Now) -> Safe:
         el("h2", "Who holds readers back"),
         pins(value.pins, empty=NOT_HELD_AS_FAR_AS_ASKED if untold else NOT_HELD),
         _untold(untold),
+        not_asked(value.away),
         el("h2", "Open transactions, oldest first"),
         transactions(value.opened[:SHOWN_ROWS], empty="No transaction is open."),
         el("p", link(f"all {len(value.opened):,}", "txn"), class_="empty")
@@ -250,6 +256,12 @@ def _untold(found: Sequence[Any]) -> Safe | None:
     return el("p", said, class_="warning")
 
 
+def not_asked(away: Sequence[Away]) -> Safe | None:
+    """Brokers whose ids and groups are not in what is shown."""
+    said = away_said(away)
+    return None if said is None else el("p", f"{said[0].upper()}{said[1:]}", class_="warning")
+
+
 def pins(found: Sequence[Pin], *, empty: str) -> Safe:
     rows = [
         (
@@ -258,7 +270,7 @@ def pins(found: Sequence[Pin], *, empty: str) -> Safe:
             each.high_watermark,
             each.hidden,
             _whole(age(each.pinned_ms)),
-            _id_link(each.transactional_id) if each.transactional_id is not None else "nobody",
+            _owner(each),
             _client(each),
             el(
                 "span",
@@ -273,6 +285,12 @@ def pins(found: Sequence[Pin], *, empty: str) -> Safe:
     ]
     head = "partition|LSO|high watermark|hidden|pinned|owner|client|kind|blocks|".split("|")
     return table(head, rows, empty=empty)
+
+
+def _owner(pin: Pin) -> Child:
+    if pin.transactional_id is not None:
+        return _id_link(pin.transactional_id)
+    return el("span", "not told", title=pin.frees) if pin.kind == "unknown" else "nobody"
 
 
 def _left(ms: int) -> str:
@@ -1054,7 +1072,7 @@ def _lag_records(found: GroupOffset) -> Child:
 def _blocked_by(holder: str | None) -> Child:
     if holder is None:
         return "-"
-    shown = "a hanging transaction" if holder == HANGING else _id_link(holder)
+    shown = OF_NOBODY[holder] if holder in OF_NOBODY else _id_link(holder)
     return el("span", el("span", "waits", class_="kind long"), " ", shown)
 
 

@@ -58,5 +58,5 @@ TABLE: Final[tuple[tuple[int, str, str, int, int, int | None], ...]] = (
     (74, "ListConfigResources", "list_config_resources", 0, 1, 0),
     (75, "DescribeTopicPartitions", "describe_topic_partitions", 0, 0, 0),
     (1000, "DescribeOncelog", "describe_oncelog", 0, 3, 0),
-    (1001, "DescribeTrace", "describe_trace", 0, 0, 0),
+    (1001, "DescribeTrace", "describe_trace", 0, 1, 0),
 )

@@ -1,4 +1,4 @@
-"""DescribeTrace (key 1001), versions 0-0. Generated from definitions/describe_trace.txt by oncelog.protocol.generate: do not edit."""
+"""DescribeTrace (key 1001), versions 0-1. Generated from definitions/describe_trace.txt by oncelog.protocol.generate: do not edit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _u_qqqB = Layout(">qqqB").unpack_from
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
 class DescribeTraceRequest(Message):
-    """DescribeTraceRequest, versions 0-0."""
+    """DescribeTraceRequest, versions 0-1."""
 
     transactional_id: str
     after: int
@@ -55,20 +55,20 @@ class DescribeTraceRequest(Message):
 
     @staticmethod
     def decode(data: BytesLike, version: int, at: int = 0) -> DescribeTraceRequest:
-        if version == 0:
-            return _read_describe_trace_request_0_0(data, version, at)
-        raise MalformedMessage(unsupported('DescribeTraceRequest', '0-0', version))
+        if 0 <= version <= 1:
+            return _read_describe_trace_request_0_1(data, version, at)
+        raise MalformedMessage(unsupported('DescribeTraceRequest', '0-1', version))
 
     def write(self, out: bytearray, version: int) -> None:
         try:
-            if version == 0:
-                return _write_describe_trace_request_0_0(self, out, version)
+            if 0 <= version <= 1:
+                return _write_describe_trace_request_0_1(self, out, version)
         except WRITE_FAULTS as why:
             raise unwritable('DescribeTraceRequest', version, why) from why
-        raise UnwritableMessage(unsupported('DescribeTraceRequest', '0-0', version))
+        raise UnwritableMessage(unsupported('DescribeTraceRequest', '0-1', version))
 
 
-def _read_describe_trace_request_0_0(data: BytesLike, version: int, pos: int) -> DescribeTraceRequest:
+def _read_describe_trace_request_0_1(data: BytesLike, version: int, pos: int) -> DescribeTraceRequest:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
@@ -95,7 +95,7 @@ def _read_describe_trace_request_0_0(data: BytesLike, version: int, pos: int) ->
     return m
 
 
-def _write_describe_trace_request_0_0(m: DescribeTraceRequest, out: bytearray, version: int) -> None:
+def _write_describe_trace_request_0_1(m: DescribeTraceRequest, out: bytearray, version: int) -> None:
     text = m.transactional_id.encode()
     n = len(text) + 1
     if n < 128:
@@ -148,12 +148,13 @@ class TracedRequest(Struct):
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
 class DescribeTraceResponse(Message):
-    """DescribeTraceResponse, versions 0-0."""
+    """DescribeTraceResponse, versions 0-1."""
 
     throttle_time_ms: int
     error_code: int
     enabled: bool
     requests: list[TracedRequest]
+    transactional_ids: list[str]
 
     def __init__(
         self,
@@ -161,28 +162,30 @@ class DescribeTraceResponse(Message):
         error_code: int = 0,
         enabled: bool = False,
         requests: list[TracedRequest] = ABSENT,
+        transactional_ids: list[str] = ABSENT,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.error_code = error_code
         self.enabled = enabled
         self.requests = [] if requests is ABSENT else requests
+        self.transactional_ids = [] if transactional_ids is ABSENT else transactional_ids
 
     @staticmethod
     def decode(data: BytesLike, version: int, at: int = 0) -> DescribeTraceResponse:
-        if version == 0:
-            return _read_describe_trace_response_0_0(data, version, at)
-        raise MalformedMessage(unsupported('DescribeTraceResponse', '0-0', version))
+        if 0 <= version <= 1:
+            return _read_describe_trace_response_0_1(data, version, at)
+        raise MalformedMessage(unsupported('DescribeTraceResponse', '0-1', version))
 
     def write(self, out: bytearray, version: int) -> None:
         try:
-            if version == 0:
-                return _write_describe_trace_response_0_0(self, out, version)
+            if 0 <= version <= 1:
+                return _write_describe_trace_response_0_1(self, out, version)
         except WRITE_FAULTS as why:
             raise unwritable('DescribeTraceResponse', version, why) from why
-        raise UnwritableMessage(unsupported('DescribeTraceResponse', '0-0', version))
+        raise UnwritableMessage(unsupported('DescribeTraceResponse', '0-1', version))
 
 
-def _read_describe_trace_response_0_0(data: BytesLike, version: int, pos: int) -> DescribeTraceResponse:
+def _read_describe_trace_response_0_1(data: BytesLike, version: int, pos: int) -> DescribeTraceResponse:
     buf = data if type(data) is bytes else bytes(data)
     size = len(buf)
     try:
@@ -244,6 +247,32 @@ def _read_describe_trace_response_0_0(data: BytesLike, version: int, pos: int) -
             if n:
                 pos = skip_tags(buf, pos, size, n)
             list1.append(e1)
+        if version >= 1:
+            n = buf[pos]
+            pos += 1
+            if n > 127:
+                n, pos = more_varint(buf, pos, n)
+            if not n:
+                raise null_found('DescribeTraceResponse.transactional_ids', version, pos)
+            n -= 1
+            if n > size - pos:
+                raise too_many('DescribeTraceResponse.transactional_ids', version, pos, n, size)
+            list2: list[str] = []
+            m.transactional_ids = list2
+            count2 = n
+            for _ in range(count2):
+                n = buf[pos]
+                pos += 1
+                if n > 127:
+                    n, pos = more_string_length(buf, pos, n)
+                if not n:
+                    raise null_found('DescribeTraceResponse.transactional_ids', version, pos)
+                end = pos + n - 1
+                e2 = buf[pos:end].decode()
+                pos = end
+                list2.append(e2)
+        else:
+            m.transactional_ids = []
         n = buf[pos]
         pos += 1
         if n:
@@ -257,7 +286,7 @@ def _read_describe_trace_response_0_0(data: BytesLike, version: int, pos: int) -
     return m
 
 
-def _write_describe_trace_response_0_0(m: DescribeTraceResponse, out: bytearray, version: int) -> None:
+def _write_describe_trace_response_0_1(m: DescribeTraceResponse, out: bytearray, version: int) -> None:
     out += _p_iho(m.throttle_time_ms, m.error_code, m.enabled)
     n = len(m.requests) + 1
     if n < 128:
@@ -300,4 +329,18 @@ def _write_describe_trace_response_0_0(m: DescribeTraceResponse, out: bytearray,
                 out += varint(n)
             out += e1.response
         out += _p_ix(e1.response_bytes)
+    if version >= 1:
+        n = len(m.transactional_ids) + 1
+        if n < 128:
+            out.append(n)
+        else:
+            out += varint(n)
+        for e2 in m.transactional_ids:
+            text = e2.encode()
+            n = len(text) + 1
+            if n < 128:
+                out.append(n)
+            else:
+                out += string_length(n)
+            out += text
     out.append(0)
