@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Final, LiteralString
 
 import psycopg
 import pytest
@@ -433,7 +434,7 @@ def test_a_row_that_cannot_be_shipped_is_named_and_nothing_is_lost(
     assert values(shop, shop.audit) == [7]
 
 
-def put_at(dsn: str, topic: str, *times: str) -> None:
+def put_at(dsn: str, topic: str, *times: LiteralString) -> None:
     """Rows of these times, in SQL, in the order of their numbers from 0."""
     with psycopg.connect(dsn) as connection:
         for number, at in enumerate(times):
@@ -443,7 +444,8 @@ def put_at(dsn: str, topic: str, *times: str) -> None:
             )
 
 
-MOON, CAESAR = "timestamptz '1969-07-20 20:17:40+00'", "timestamptz '0044-03-15 12:00:00+00 BC'"
+MOON: Final = "timestamptz '1969-07-20 20:17:40+00'"
+CAESAR: Final = "timestamptz '0044-03-15 12:00:00+00 BC'"
 
 
 def test_rows_of_the_past_keep_their_time(dsn: str, shop: Shop) -> None:
