@@ -59,7 +59,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 def in_thread(supervisor: Supervisor) -> tuple[threading.Thread, list[Ended]]:
     ends: list[Ended] = []
-    thread = threading.Thread(target=lambda: ends.append(supervisor.run()))
+    thread = threading.Thread(target=lambda: ends.append(supervisor.run()), daemon=True)
     thread.start()
     return thread, ends
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import pytest
 
 import oncelog
-from oncelog.client.cluster import Cluster
+from oncelog.client.cluster import Backoff, Cluster
 from oncelog.client.easy import create_topic, read_all
 from oncelog.client.visible import ReadRecord
+from oncelog.inspect.ask import list_transactions
+from oncelog.pipelines.proof import DECIDED
 from oncelog.postgres.outbox import make_progress_topic
 from tests.conformance import targets
 from tests.oracle import Oracle
@@ -69,6 +71,11 @@ class Shop:
         return f"outbox-{self.number}"
 
     def read(self, topic: str) -> list[ReadRecord]:
+        """What readers of committed records see, once markers are written of all that is decided: Kafka answers EndTxn before."""
+        with Cluster(self.bootstrap) as cluster:
+            backoff = Backoff(10_000)
+            while list_transactions(cluster, states=DECIDED) and backoff.wait():
+                pass
         return read_all(self.bootstrap, topic)
 
 

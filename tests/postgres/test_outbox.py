@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Final, LiteralString
 
 import psycopg
 import pytest
@@ -431,6 +432,54 @@ def test_a_row_that_cannot_be_shipped_is_named_and_nothing_is_lost(
     ship_all(one, shipped)
     assert values(shop) == list(range(12))
     assert values(shop, shop.audit) == [7]
+
+
+def put_at(dsn: str, topic: str, *times: LiteralString) -> None:
+    """Rows of these times, in SQL, in the order of their numbers from 0."""
+    with psycopg.connect(dsn) as connection:
+        for number, at in enumerate(times):
+            connection.execute(
+                f"INSERT INTO outbox (topic, key, value, at) VALUES (%s, 'k', %s, {at})",
+                (topic, b"%d" % number),
+            )
+
+
+MOON: Final = "timestamptz '1969-07-20 20:17:40+00'"
+CAESAR: Final = "timestamptz '0044-03-15 12:00:00+00 BC'"
+
+
+def test_rows_of_the_past_keep_their_time(dsn: str, shop: Shop) -> None:
+    for keeping in ({"retention.ms": "-1"}, {"cleanup.policy": "compact"}):
+        topic = f"{next(iter(keeping))}-{shop.number}"
+        create_topic(shop.bootstrap, topic, configs=keeping)
+        put_at(dsn, topic, "to_timestamp(0.001)", MOON, CAESAR)
+        assert shipper(dsn, shop).ship() == 3
+        assert [each.timestamp for each in shop.read(topic)] == [1, -14_182_940_000, -63_517_780_800_000]
+
+
+def test_a_row_that_its_topic_would_delete_at_once_is_named_and_waits(dsn: str, shop: Shop) -> None:
+    """Retention goes by the times of records: what lay in an outbox for longer would be gone before readers must have come by."""
+    put_at(dsn, shop.audit, "now()", "now() - interval '7 days 1 minute'", "now()")
+    one = shipper(dsn, shop)
+    assert one.ship() == 1
+    with pytest.raises(
+        RowRefused, match=r"row id=2 .* longer ago than retention\.ms of the topic, 604800000"
+    ):
+        one.ship()
+    with Cluster(shop.bootstrap) as cluster:
+        Admin(cluster).set_topic_settings(shop.audit, {"retention.ms": "-1"})
+    wait(lambda: shipped(one) == 2)
+    assert values(shop, shop.audit) == [0, 1, 2]
+
+
+def test_rows_that_no_topic_deletes_by_their_time_are_shipped(dsn: str, shop: Shop) -> None:
+    """By the broker's clock a record is new; and where none is of 1970 or later, retention goes by the time of the file."""
+    stamped = f"stamped-{shop.number}"
+    create_topic(shop.bootstrap, stamped, configs={"message.timestamp.type": "LogAppendTime"})
+    put_at(dsn, stamped, "to_timestamp(0.001)", MOON)
+    put_at(dsn, shop.audit, MOON, CAESAR)
+    assert shipper(dsn, shop).ship() == 4
+    assert values(shop, stamped) == values(shop, shop.audit) == [0, 1]
 
 
 def tells_nothing(*_: object) -> dict[str, str]:

@@ -204,10 +204,12 @@ def wait_for_the_end_of(database: Database) -> None:
 def test_executors_that_die_inside_a_copy_neither_lose_nor_double_rows(
     dsn: str, shop: Shop, tmp_path: Path
 ) -> None:
-    """In processes of their own: Spark does their tasks again, and the copy goes on."""
+    """In processes of their own: Spark does their tasks again and the copy goes on, or the query fails and is started again."""
     fill(shop, range(300))
     job = Job(shop.bootstrap, shop.orders, dsn, str(tmp_path), master="local-cluster[2,1,1024]")
-    assert drive(replace(job, victim="executors", micro_batch=1, row=10)) == 0
+    if drive(replace(job, victim="executors", micro_batch=1, row=10)) != 0:
+        assert len(rows(dsn)) < 300
+        assert drive(job) == 0
     assert rows(dsn) == list(range(300))
 
 

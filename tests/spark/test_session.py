@@ -13,6 +13,7 @@ import pytest
 
 import oncelog
 from oncelog.spark import register, session
+from oncelog.spark.local_session import prepare_environment
 from tests.spark.feed import Feed, values
 from tests.toolchains import ROOT
 
@@ -176,12 +177,22 @@ def test_every_name_of_the_package_can_be_had() -> None:
 def test_settings_of_the_session(spark: "SparkSession") -> None:
     assert spark.conf.get("spark.speculation") == "false"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.conf.get("spark.ui.enabled") == "false"
     assert spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch") == "1m"
-    assert spark.sparkContext.pythonExec == os.environ.get("PYSPARK_PYTHON", sys.executable)
     with pytest.raises(
         ValueError, match=r"wanted settings of Spark by name \(spark\.\*\), found shuffle_partitions"
     ):
         session(shuffle_partitions=2)
+
+
+def test_workers_run_the_python_that_we_are_in_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    monkeypatch.setattr(os, "environ", given)
+    prepare_environment()
+    assert given["PYSPARK_PYTHON"] == given["PYSPARK_DRIVER_PYTHON"] == sys.executable
+    given["PYSPARK_PYTHON"] = "./env/bin/python"
+    prepare_environment()
+    assert given["PYSPARK_PYTHON"] == "./env/bin/python"
 
 
 def test_a_second_session_is_the_first_one_and_may_be_registered_again(spark: "SparkSession") -> None:

@@ -4,10 +4,11 @@ import struct
 
 from oncelog.client.faults import error_name
 from oncelog.protocol.messages.produce import PartitionProduceResponse
-from oncelog.record.batch import CONTROL, LOG_APPEND_TIME, build_batch, read_header
+from oncelog.record.batch import CONTROL, LOG_APPEND_TIME, NewRecord, build_batch, read_header, records_of
 from tests.vectors.play import Partition, Target, now_ms, produced, records, rewritten
 
 MAX = 2_147_483_647
+TOO_OLD = "INVALID_TIMESTAMP @-1 start told"
 
 
 def refused(answer: PartitionProduceResponse) -> str:
@@ -98,6 +99,41 @@ def test_v63_timestamps_that_are_fine(target: Target, produce_version: int) -> N
         row("append time in the answer", answer.log_append_time_ms, -1)
         kept = read_header(bytes(log.fetch(2).records or b""))
         row("the bit is cleared", kept.attributes & LOG_APPEND_TIME, 0)
+
+
+MOON_LANDING, IDES_OF_MARCH, LEAST = -14_182_940_000, -63_517_780_800_000, -(2**63)
+
+
+def test_v63_timestamps_before_1970(target: Target, produce_version: int) -> None:
+    """Kept as they are. A batch without a later one says that it has none, and no lookup by time finds them."""
+    log = target.partition(produce_version)
+
+    def batch(*times: int) -> bytes:
+        return build_batch([NewRecord(b"k", b"v", each) for each in times])
+
+    def kept(offset: int) -> str:
+        raw = bytes(log.fetch(offset).records or b"")
+        header = read_header(raw)
+        times = [each.timestamp for each in records_of(memoryview(raw)[: header.size], header)]
+        return f"{times} largest {header.max_timestamp}"
+
+    def listed(timestamp: int) -> str:
+        found = log.list_offset(timestamp)
+        return f"{error_name(found.error_code)} {found.offset} ({found.timestamp})"
+
+    with target.vector(f"V63 before 1970 v{produce_version}") as row:
+        row("1969", produced(log.append(batch(MOON_LANDING))), "NONE @0")
+        row("as it is kept", kept(0), f"[{MOON_LANDING}] largest -1")
+        row("latest of all", listed(-3), "NONE -1 (-1)")
+        row("since 1970", listed(0), "NONE -1 (-1)")
+        row("since 1969", listed(MOON_LANDING), "UNSUPPORTED_VERSION -1 (-1)")
+        row("44 BC, 1969, 1970", produced(log.append(batch(IDES_OF_MARCH, MOON_LANDING, 1))), "NONE @1")
+        row("as they are kept", kept(1), f"[{IDES_OF_MARCH}, {MOON_LANDING}, 1] largest 1")
+        row("since 1970, again", listed(0), "NONE 3 (1)")
+        row("so long ago that the difference overflows", refused(log.append(batch(LEAST))), TOO_OLD)
+        week = target.partition(produce_version, {"message.timestamp.before.max.ms": "604800000"})
+        row("1969, a week at most", refused(week.append(batch(MOON_LANDING))), TOO_OLD)
+        row("-1 is no time, a week at most", produced(week.append(batch(-1))), "NONE @0")
 
 
 def test_v64_topics_and_sizes_that_are_refused(target: Target, produce_version: int) -> None:

@@ -172,6 +172,7 @@ class Shipper:
         self._used: Producer | None = None  # of our last transaction, if the next one needs another epoch
         self._position = Position()
         self._limits: dict[str, int] = {}  # max.message.bytes of the topics that tell
+        self._kept_ms: dict[str, int] = {}  # of those that tell and delete records whose time is longer ago
         self._reached: Callable[[str], None] = reached or (lambda _: None)
 
     def open(self) -> Position:
@@ -321,7 +322,7 @@ class Shipper:
 
     def _end(self, producer: Producer, last: Position) -> None:
         """The position, in both places, and EndTxn."""
-        record = NewRecord(self._name.encode(), last.text().encode(), int(time.time() * 1000))
+        record = NewRecord(self._name.encode(), last.text().encode(), _now_ms())
         self._send(producer, {self._home: [_batch([record], producer, 0)]})
         self._reached("position")
         committed = CommittedOffset(last.id, -1, last.text())
@@ -412,22 +413,43 @@ class Shipper:
             if fault.error not in OF_ROWS:
                 raise
             raise RowRefused(self._table, row, fault.error, str(fault)) from fault
-        if row.size > self._limits.get(row.topic, row.size):
-            self._ask_limits([row.topic])  # it may have been raised
-            limit = self._limits.get(row.topic, row.size)
-            if row.size > limit:
-                why = f"{error_name(ErrorCode.MESSAGE_TOO_LARGE)}, {row.size} bytes and max.message.bytes of the topic is {limit}"
-                raise RowRefused(self._table, row, ErrorCode.MESSAGE_TOO_LARGE, why)
+        if self._beyond_limits(row) is not None:
+            self._ask_limits([row.topic])  # they may have been raised
+            beyond = self._beyond_limits(row)
+            if beyond is not None:
+                raise RowRefused(self._table, row, *beyond)
         key = row.key if row.key is not None else row.topic.encode()
         return TopicPartition(row.topic, partition_of_key(key, count))
 
+    def _beyond_limits(self, row: Row) -> tuple[ErrorCode, str] | None:
+        limit = self._limits.get(row.topic, row.size)
+        if row.size > limit:
+            why = f"{error_name(ErrorCode.MESSAGE_TOO_LARGE)}, {row.size} bytes and max.message.bytes of the topic is {limit}"
+            return ErrorCode.MESSAGE_TOO_LARGE, why
+        # Retention goes by the times of records, and where all of a segment are before 1970 by that of its file.
+        kept_ms = self._kept_ms.get(row.topic)
+        if kept_ms is not None and row.timestamp is not None and 0 <= row.timestamp < _now_ms() - kept_ms:
+            why = f"its `at` is longer ago than retention.ms of the topic, {kept_ms}: it would be deleted, read or not"
+            return ErrorCode.INVALID_TIMESTAMP, why
+        return None
+
     def _ask_limits(self, topics: Iterable[str]) -> None:
-        """Of topics that exist and may be asked; for others the broker's refusal tells."""
+        """Of topics that exist and may be asked; for others the broker's refusal tells, but for their retention."""
         wanted = sorted(topics)
         if wanted:
             with contextlib.suppress(RefusedByBroker):
-                found = Admin(self._cluster).values_of_topics("max.message.bytes", wanted)
-                self._limits |= {topic: int(each) for topic, each in found.items()}
+                ask = Admin(self._cluster).values_of_topics
+                self._limits |= {topic: int(each) for topic, each in ask("max.message.bytes", wanted).items()}
+                policies, clocks = ask("cleanup.policy", wanted), ask("message.timestamp.type", wanted)
+                for topic, each in ask("retention.ms", wanted).items():
+                    self._kept_ms.pop(topic, None)
+                    by_time = clocks.get(topic) == "CreateTime" and "delete" in policies.get(topic, "")
+                    if by_time and int(each) >= 0:
+                        self._kept_ms[topic] = int(each)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def _may_pass(fault: Exception) -> bool:
