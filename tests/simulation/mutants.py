@@ -3,7 +3,8 @@
 The mutants are those of tests/mutants, each of which a test of its own kills. Here nobody knows where to look: all of them are
 tried with a few seeds, those that are left with flipped bits, power-cut images and crash points, then with more and more seeds,
 up to what `make test` runs. The first broken promise ends it. `--results FILE` keeps what is known, also what was tried in vain,
-so that a run that was stopped goes on where it ended; `--write` puts the table into docs/reliability.md.
+so that a run that was stopped goes on where it ended; `--write` puts the table into docs/reliability.md, where rows of mutants that
+were not asked for stay as they are. Each row says of which simulator it is.
 """
 
 import argparse
@@ -43,13 +44,20 @@ BEYOND = (
     "src/oncelog/client/",
 )
 """What the simulator does not run: clients of a broker, and who looks at it."""
-OUT_OF_REACH = {
-    "checkpoint_brings_deleted_records_back": "the broker refuses to delete records of __transaction_state",
-    "expiry_of_ongoing": "a second lock on one door: only idle ids are listed for expiry at all",
-    "guard_not_checked": "verification and append are one step here, so that a guard is never stale: a second lock on one door",
-    "segments_go_before_the_snapshot_behind_them": "who deletes segments has waited until all is settled: a second lock on one door",
+EQUIVALENT = {
+    "checkpoint_brings_deleted_records_back": (
+        "The log start of `__transaction_state` moves only when somebody gives this topic another `cleanup.policy`, for DeleteRecords of it is refused and retention "
+        "leaves alone what is only compacted (`tests/simulation/test_mutants.py::test_the_log_start_of_the_transaction_log_does_not_move`). Then retention deletes what "
+        "transactions rely on, and no promise holds in sound code either."
+    ),
+    "guard_not_checked": (
+        "A batch with a guard is appended in the same step in which the coordinator said that its transaction is open there, so without the check just those are "
+        "accepted whose guard went with the transaction before, and these are right too "
+        "(`tests/simulation/test_mutants.py::test_the_word_of_the_coordinator_and_the_append_are_one_step`). A batch without one is of a transaction that was open "
+        "there; if that was ended meanwhile, its epoch is older now. The check is for a broker that waits in between."
+    ),
 }
-"""Mutants that no run can notice, and why."""
+"""Mutants that break no promise, whatever happens, and why. They have no row."""
 SCRIPT = """
 import json, sys
 from random import Random
@@ -97,6 +105,8 @@ except Exception as fault:
 print(json.dumps(found))
 """
 HUNG_S = 3_600
+OLDER = "older"  # than rows say of which simulator they are
+DIGITS = 12  # of a digest
 
 
 @dataclass(slots=True)
@@ -105,9 +115,17 @@ class Known:
 
     name: str
     text: str  # digest of the mutant and of what judges: another simulator may notice more, or less
+    judges: str = OLDER
     after: str = ""  # where it was noticed; empty: not yet
     why: str = ""
     in_vain: list[str] = field(default_factory=list[str])  # stages
+
+
+def concerned() -> list[Mutant]:
+    """Those that the simulator must notice."""
+    return [
+        each for each in all_mutants() if not each.file.startswith(BEYOND) and each.name not in EQUIVALENT
+    ]
 
 
 def look_for(tree: Path, mutant: Mutant, stage: str) -> tuple[str, str] | None:
@@ -153,19 +171,36 @@ def digest_of_judges() -> str:
 def row(mutant: Mutant, known: Known) -> str:
     if not known.after:
         tried = f"not by {', '.join(known.in_vain)}" if known.in_vain else "not tried yet"
-        why = OUT_OF_REACH.get(mutant.name, tried)
-        return f"| {mutant.name} | - | only by `{mutant.test}`; {why} |"
+        return f"| {mutant.name} | - | only by `{mutant.test}`; {tried} | {known.judges} |"
     why = known.why
     kind = f"`{why.split(': ')[1]}`" if why.startswith("Anomalies: ") else why[:90]
-    return f"| {mutant.name} | {known.after} | {kind.replace('|', '/').replace('<', '(').replace('>', ')')} |"
+    kind = kind.replace("|", "/").replace("<", "(").replace(">", ")")
+    return f"| {mutant.name} | {known.after} | {kind} | {known.judges} |"
 
 
-def write_table(said: str, rows: list[str]) -> None:
+def rows_in(text: str) -> dict[str, list[str]]:
+    """The cells of each row of the table in the document, by the name of the mutant."""
+    table = text.partition(BEGIN)[2].partition(END)[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    return {cells[0]: cells for cells in rows[1:]}
+
+
+def write_table(rows: list[str]) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    table = "\n".join([said, "", "| mutant | noticed at | by what |", "|---|---|---|", *rows])
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", encoding="utf-8")
+    after = rest.partition(END)[2]
+    there = {name: f"| {' | '.join(cells)} |" for name, cells in rows_in(text).items()}
+    there |= {line.strip("| ").split(" | ")[0]: line for line in rows}
+    kept = [there[each.name] for each in concerned() if each.name in there]
+    table = [said(kept), "", "| mutant | noticed at | by what | simulator |", "|---|---|---|---|", *kept]
+    table += ["", "These have no row, for they break no promise, whatever happens:"]
+    table += [f"- `{name}`. {why}" for name, why in sorted(EQUIVALENT.items())]
+    DOCUMENT.write_text("\n".join([before + BEGIN, *table, END + after]), encoding="utf-8")
+
+
+def said(rows: list[str]) -> str:
+    count = sum("| - |" not in each for each in rows)
+    return f"{count} of {len(rows)} mutants are noticed by the simulator."
 
 
 def main() -> int:
@@ -179,11 +214,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, help="a JSON file that keeps what is known of each mutant")
     parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
     asked = parser.parse_args()
-    mutants = [
-        each
-        for each in all_mutants()
-        if not each.file.startswith(BEYOND) and (not asked.names or each.name in asked.names)
-    ]
+    mutants = [each for each in concerned() if not asked.names or each.name in asked.names]
     results: Path | None = asked.results
     kept: list[dict[str, Any]] = []
     if results is not None and results.exists():
@@ -193,14 +224,14 @@ def main() -> int:
     for mutant in mutants:
         text = hashlib.sha256(f"{mutant!r} {judges}".encode()).hexdigest()[:12]
         if mutant.name not in known or known[mutant.name].text != text:
-            known[mutant.name] = Known(mutant.name, text)
+            known[mutant.name] = Known(mutant.name, text, judges[:DIGITS])
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
         tree = Path(directory)
         shutil.copytree(ROOT / "src", tree / "src", ignore=shutil.ignore_patterns("__pycache__"))
         for stage in STAGES[: asked.stages]:
             for mutant in mutants:
                 of = known[mutant.name]
-                if of.after or stage in of.in_vain or mutant.name in OUT_OF_REACH:
+                if of.after or stage in of.in_vain:
                     continue
                 found = look_for(tree, mutant, stage)
                 if found is None:
@@ -214,15 +245,9 @@ def main() -> int:
                         json.dumps([asdict(each) for each in known.values()]), encoding="utf-8"
                     )
     rows = [row(mutant, known[mutant.name]) for mutant in mutants]
-    count = sum(1 for each in mutants if known[each.name].after)
-    said = (
-        f"{count} of {len(mutants)} mutants are noticed by the simulator. The others have a test of their own that notices them; their "
-        "rows say what was tried in vain, which may be less than what `make test` runs."
-        f" Simulator {judges[:12]}."
-    )
-    sys.stdout.write("\n".join([*[each for each in rows if "| - |" in each], said]) + "\n")
+    sys.stdout.write("\n".join([*[each for each in rows if "| - |" in each], said(rows)]) + "\n")
     if asked.write:
-        write_table(said, rows)
+        write_table(rows)
     return 0
 
 

@@ -1,32 +1,44 @@
 """What the simulator reads out of the broker's bytes by itself."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oncelog.broker.groups import GroupCoordinator
 from oncelog.broker.transactions import TransactionCoordinator
+from oncelog.engine.classic import partition
 from oncelog.engine.classic.segment import Place, Segment
 from oncelog.errors import ErrorCode
+from oncelog.group.offsets import GroupOffsets
+from oncelog.log import state
 from oncelog.model import Acks, Producer, TopicPartition
 from oncelog.record.batch import CONTROL, NewRecord, build_batch, records_of
 from oncelog.record.txn_state import TransactionPartitions, TransactionValue, encode_value
 from oncelog.sim import invariants
 from oncelog.sim.clients import Defect, Fenced
 from oncelog.sim.clients import Producer as Client
+from oncelog.sim.history import Send
 from oncelog.sim.invariants import (
     Broken,
+    Invariants,
     _stored,  # pyright: ignore[reportPrivateUsage]  # looked at from inside
     keys_and_values,
 )
+from oncelog.sim.plan import MAP, draw
 from oncelog.sim.runs import run_seeds
 from oncelog.sim.story import Story
 from oncelog.txn.state import ENDING, Bump, Txn
 
 ONGOING = 1
+COMPACTED = [
+    seed for seed in range(40) if MAP in draw(seed).topics and not draw(seed).rude and not draw(seed).forgets
+]
 PARTITIONS = st.lists(
     st.builds(
         TransactionPartitions,
@@ -67,7 +79,7 @@ def test_keys_and_values_of_a_batch_are_those_that_the_broker_reads(
     assert list(keys_and_values(batch)) == [(each.key, each.value) for each in records_of(batch)]
 
 
-def found_in(seeds: range) -> str:
+def found_in(seeds: Iterable[int]) -> str:
     """What the first of these seeds says that breaks a promise."""
     return next((result.wrong for result in run_seeds(seeds, "core") if result.wrong), "")
 
@@ -146,3 +158,81 @@ def test_16_an_id_that_can_commit_no_more_is_found(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Client, "end", refused)
     with pytest.raises(Defect, match="could not commit after all faults: for ever"):
         Story(0).run()
+
+
+@pytest.mark.parametrize(
+    ("looks_stable", "why"),
+    [
+        (True, "15: .* was answered NONE, a transaction holds a newer position"),
+        (False, "15: .* was answered UNSTABLE_OFFSET_COMMIT, none holds a newer position"),
+    ],
+)
+def test_15_a_position_that_looks_stable_too_early_or_too_late_is_found(
+    looks_stable: bool, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(self: GroupOffsets, topic: str, partition: int) -> bool:  # noqa: ARG001  # as it is called
+        return not looks_stable and bool(self.pending)  # of any partition
+
+    monkeypatch.setattr(GroupOffsets, "is_unstable", wrong)
+    assert re.search(why, found_in(range(16)))
+
+
+def test_8_a_marker_that_is_missing_among_the_positions_of_groups_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That log is compacted; it had no shadow."""
+    write = GroupCoordinator.write_marker
+
+    async def none_written(self: GroupCoordinator, partition: int, **asked: Any) -> ErrorCode:
+        if asked["commit"]:
+            return ErrorCode.NONE
+        return await write(self, partition, **asked)
+
+    monkeypatch.setattr(GroupCoordinator, "write_marker", none_written)
+    assert re.search(r"8: .* is complete, and in __consumer_offsets-", found_in(range(8)))
+
+
+def test_8_markers_are_held_against_decisions_in_seeds_whose_ids_expire_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write = TransactionCoordinator.write_marker
+
+    async def turned(
+        self: TransactionCoordinator, where: TopicPartition, producer: Producer, *, commit: bool, **more: Any
+    ) -> ErrorCode:
+        return await write(self, where, producer, commit=not commit, **more)
+
+    monkeypatch.setattr(TransactionCoordinator, "write_marker", turned)
+    seeds = [seed for seed in range(60) if draw(seed).expiry][:3]
+    assert len(seeds) == 3
+    for seed in seeds:
+        assert re.search("8: .* decided was", found_in(range(seed, seed + 1)))
+
+
+def test_6_a_gap_in_the_sequences_of_a_compacted_log_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = Client._batch  # pyright: ignore[reportPrivateUsage]
+
+    def later(self: Client, op: Send) -> bytes:
+        sequences = self._sequences  # pyright: ignore[reportPrivateUsage]
+        if op.partition.startswith(MAP):
+            sequences[op.partition] = sequences.get(op.partition, 0) + 100
+        return batch(self, op)
+
+    monkeypatch.setattr(Client, "_batch", later)
+    monkeypatch.setattr(state, "_check_sequence", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    assert re.search("6: map-0 .* wanted", found_in(COMPACTED))
+
+
+def test_g1c_transactions_that_read_from_each_other_before_they_are_committed_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the history alone, of a broker whose read_committed readers see what is undecided."""
+    monkeypatch.setattr(partition, "last_stable_offset", lambda of: of.high_watermark)  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
+    monkeypatch.setattr(Invariants, "_look", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType]
+    found: set[str] = set()
+    for seed in (4, 5):
+        story = Story(seed, plan=replace(draw(seed), asks=1.0))
+        with suppress(AssertionError):
+            story.run()
+        found |= {each.kind for each in story.checker.finish()}
+    assert found >= {"early-read", "G1c", "precommitted-read"}

@@ -439,6 +439,13 @@ def test_v103_pending_only() -> None:
     assert fetch(world) == (E.NONE, -1)
 
 
+def test_v103_another_partition_is_not_held_up() -> None:
+    world = World()
+    txn_commit(world, 5)
+    commit(world, 3, partition=1)
+    assert fetch(world, partition=1, stable_only=True) == (E.NONE, 3)
+
+
 def test_v104_trap_32_plain_commit_beside_a_pending_one() -> None:
     world = World()
     txn_commit(world, 5)

@@ -400,7 +400,7 @@ class Checker:
             else:
                 kind = "G1a" if txn.ends else "early-read"
             self._tell(kind, f"{value!r} of {txn.name} was read by {op.process}", send, op)
-        elif op.txn is not None and op.txn != txn.name:
+        if op.txn is not None and op.txn != txn.name:
             self._wrote_read.setdefault(txn.name, {}).setdefault(op.txn, op.number)
         if txn.shown is None:
             txn.shown = op
@@ -707,7 +707,12 @@ class Checker:
     # Circles
 
     def _check_circles(self) -> None:
-        reads = {name: list(readers) for name, readers in self._wrote_read.items()}
+        may = {name for name, txn in self._txns.items() if txn.may_be_committed}
+        reads = {
+            name: [reader for reader in readers if reader in may]
+            for name, readers in self._wrote_read.items()
+            if name in may
+        }
         for circle in circles(reads):
             polls = [
                 self._wrote_read[name][reader]

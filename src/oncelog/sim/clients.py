@@ -241,6 +241,7 @@ class Producer:
         self._added: set[str] = set()
         self._count = 0
         self._transactions = 0
+        self.stands: dict[str, int] = {}  # where the last batch of each partition stands, by its ack
         self.txn: str | None = None
         self.used = False  # the transaction has something to end
         self.left_behind = False  # an InitProducerId of ours had no answer: it may still come
@@ -394,6 +395,7 @@ class Producer:
                 if error in (E.NONE, E.DUPLICATE_SEQUENCE_NUMBER):
                     op.offset = part.base_offset if error is E.NONE else -1
                     self.history.ok(op)
+                    self.stands[at] = op.offset
                     if self.idempotent:
                         self._sequences[at] = self._sequences.get(at, 0) + len(op.values)
                 elif error in FATAL:

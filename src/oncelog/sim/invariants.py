@@ -17,9 +17,9 @@ from oncelog.engine.classic.checks import CHECKS, decode_checks
 from oncelog.engine.classic.partition import ClassicPartition
 from oncelog.engine.classic.segment import Segment
 from oncelog.engine.memory import MemoryDisk
-from oncelog.errors import OncelogError, StorageFault
+from oncelog.errors import ErrorCode, OncelogError, StorageFault
 from oncelog.log.state import last_stable_offset
-from oncelog.model import Isolation, TopicPartition
+from oncelog.model import CONSUMER_OFFSETS, TRANSACTION_STATE, Isolation, TopicPartition
 from oncelog.record.batch import CONTROL, CRC_FROM, HEADER_BYTES, TRANSACTIONAL, batches, demand_crc
 from oncelog.record.marker import read_marker
 from oncelog.sim.loop import START_WALL_MS
@@ -29,7 +29,6 @@ from oncelog.txn.state import ENDING, Bump, State, Txn
 
 T = TypeVar("T")
 
-TRANSACTION_STATE: Final = "__transaction_state"
 STATE_KEY: Final = bytes(2)  # type 0
 STORED_STATE: Final = Struct(">hqhib")
 LENGTH_FROM: Final = 12
@@ -121,12 +120,17 @@ def _zigzag(data: bytes, at: int) -> tuple[int, int]:
 
 
 class Shadow:
-    """One partition's log as the bytes tell it."""
+    """One partition's log as the bytes tell it. Where the cleaner has been there are gaps: these are believed, what is appended has none."""
 
-    def __init__(self, partition: ClassicPartition, before: "Shadow | None" = None) -> None:
+    def __init__(
+        self, partition: ClassicPartition, before: "Shadow | None" = None, *, forgets: bool = False
+    ) -> None:
         self.partition = partition
         self._segment: Segment | None = None
         self._position = 0
+        self._may_have_gaps = "compact" in partition.config.cleanup_policy
+        self._is_old = True  # what is read was there when this life began
+        self._counts = not forgets and not partition.topic.startswith("__")  # sequences
         self.end: int | None = None
         self._open: dict[int, int] = {}  # producer id -> first offset of its transaction
         self._ended: list[
@@ -140,6 +144,11 @@ class Shadow:
         self._sequences: dict[tuple[int, int], int] = {}  # (producer id, epoch) -> next sequence
         if before is not None and partition.segments:
             self._remember(before, partition.segments[0].base_offset)
+        self.catch_up()
+        self.decided.clear()  # in earlier lives
+        self._is_old = False
+        if self._may_have_gaps:
+            self.end = partition.state.log_end_offset
 
     def _remember(self, before: "Shadow", start: int) -> None:
         """Retention may take the beginning of a transaction and leave its end: then only who saw it knows of it."""
@@ -160,9 +169,13 @@ class Shadow:
         offset, _, attributes, delta, producer, epoch, sequence = BATCH.unpack_from(batch)
         name = self.partition.directory
         if self.end is not None and offset != self.end:
-            raise Broken(f"1: {name}: a batch at {offset} follows one that ends at {self.end}")
+            if self._may_have_gaps and offset < self.end:
+                return  # the cleaner has copied it
+            if not (self._may_have_gaps and self._is_old):
+                raise Broken(f"1: {name}: a batch at {offset} follows one that ends at {self.end}")
         self.end = offset + delta + 1
         if producer < 0:
+            self._note_plain(batch)
             return
         if epoch < self._epochs.get(producer, -1):
             raise Broken(
@@ -172,21 +185,33 @@ class Shadow:
         if attributes & CONTROL:
             marker = read_marker(batch)
             if marker is not None:
+                self._note_end(producer)
                 first = self._open.pop(producer, None)
                 if first is not None:
                     self._ended.append((first, offset, producer))
                     self._over.append((producer, first, offset))
                     self.decided.append((producer, epoch, marker.commit, offset))
             return
-        key = (producer, epoch)
-        wanted = self._sequences.get(key)
-        if wanted is not None and sequence != wanted and not self.partition.topic.startswith("__"):
-            raise Broken(
-                f"6: {name} {offset}: sequence {sequence} of producer {producer}/{epoch}, wanted {wanted}"
-            )
-        self._sequences[key] = sequence + delta + 1
+        if self._counts:
+            key = (producer, epoch)
+            wanted = self._sequences.get(key)
+            if wanted is not None and sequence != wanted and not (self._may_have_gaps and self._is_old):
+                raise Broken(
+                    f"6: {name} {offset}: sequence {sequence} of producer {producer}/{epoch}, wanted {wanted}"
+                )
+            self._sequences[key] = sequence + delta + 1
         if attributes & TRANSACTIONAL:
             self._open.setdefault(producer, offset)
+            self._note_staged(producer, batch)
+
+    def _note_plain(self, batch: bytes) -> None:
+        """A batch of no producer."""
+
+    def _note_staged(self, producer: int, batch: bytes) -> None:
+        """A batch of a transaction."""
+
+    def _note_end(self, producer: int) -> None:
+        """Its marker."""
 
     def last_stable(self, high_watermark: int, log_start: int) -> int:
         if self._ended:
@@ -206,6 +231,40 @@ class Shadow:
         return ""
 
 
+class GroupsShadow(Shadow):
+    """That of a partition of __consumer_offsets: it knows which positions wait for the end of a transaction."""
+
+    def __init__(
+        self, partition: ClassicPartition, before: Shadow | None = None, *, forgets: bool = False
+    ) -> None:
+        self._staged: dict[int, dict[bytes, None]] = {}  # producer id -> keys of records
+        super().__init__(partition, before, forgets=forgets)
+
+    def waits(self, key: bytes) -> bool:
+        return any(key in keys for keys in self._staged.values())
+
+    def _note_plain(self, batch: bytes) -> None:
+        """A group that is deleted takes along what waits (R10)."""
+        if self._staged:
+            for key, value in keys_and_values(batch):
+                if key is not None and value is None:
+                    for keys in self._staged.values():
+                        keys.pop(key, None)
+
+    def _note_staged(self, producer: int, batch: bytes) -> None:
+        keys = self._staged.setdefault(producer, {})
+        keys.update((key, None) for key, _ in keys_and_values(batch) if key is not None)
+
+    def _note_end(self, producer: int) -> None:
+        self._staged.pop(producer, None)
+
+
+def position_key(group: str, topic: str, partition: int) -> bytes:
+    """Of the record that holds a group's position."""
+    names = (len(each).to_bytes(2, "big") + each for each in (group.encode(), topic.encode()))
+    return b"\0\1" + b"".join(names) + partition.to_bytes(4, "big")
+
+
 class Graph:
     """11: the records of transactional ids, each of which must be one that may follow the one before."""
 
@@ -216,19 +275,22 @@ class Graph:
         self._known = known  # what each batch says that was read before, here or in an earlier life
         self._segment: Segment | None = None
         self._position = 0
-        self._next = 0
+        self.end = 0
+        self._is_old = True  # what is read was there when this life began: the cleaner has been there
         self._last: dict[bytes, Stored] = {}
         self.prepared: dict[
             int, tuple[int, int, bool]
         ] = {}  # producer id -> end of the record, epoch, commit
         self.completed: list[tuple[bytes, int]] = []  # (id, producer id of its transaction), for who looks
-        for _, _, after in self._records():  # of earlier lives, and cleaned: there may be gaps
+        for _, _, after in self._records():
             self._note(after)
+        self._is_old = False
+        self.end = partition.state.log_end_offset
 
     def _note(self, after: "Stored | None") -> None:
         if after is not None and after.status in PREPARED:
             self.prepared[after.producer_id] = (
-                self._next,
+                self.end,
                 after.epoch,
                 STATES[after.status] == "PrepareCommit",
             )
@@ -257,9 +319,13 @@ class Graph:
             for batch in batches_from(segment, self._position):
                 self._position += len(batch)
                 offset, _, _, delta, _, _, _ = BATCH.unpack_from(batch)
-                if offset < self._next:
-                    continue  # the cleaner has copied it
-                self._next = offset + delta + 1
+                if offset != self.end:
+                    if offset < self.end:
+                        continue  # the cleaner has copied it
+                    if not self._is_old:
+                        name = self.partition.directory
+                        raise Broken(f"1: {name}: a batch at {offset} follows one that ends at {self.end}")
+                self.end = offset + delta + 1
                 for name, after in self._read(batch):
                     before = self._last.pop(name, None)
                     if after is not None:
@@ -319,9 +385,10 @@ def _size(value: bytes, at: int, width: int, *, flexible: bool) -> tuple[int, in
 class Invariants:
     """Watches each life of the broker: partitions tell when one of their offsets moved."""
 
-    def __init__(self, world: World, *, expiry: bool = False) -> None:
+    def __init__(self, world: World, *, expiry: bool = False, forgets: bool = False) -> None:
         self._world = world
-        self._expiry = expiry  # producers may be forgotten: then sequences may begin anew
+        self._expiry = expiry  # of producers or ids: a restart may find what was forgotten
+        self._forgets = forgets  # producers: then sequences may begin anew
         self._stable: dict[str, int] = {}  # the highest LSO that readers could see
         self._shadows: dict[str, Shadow] = {}
         self._graphs: dict[str, Graph] = {}
@@ -339,6 +406,7 @@ class Invariants:
         self._watched.clear()
         self._check_bumps(machine)
         self.check_all(machine)
+        self._listen(machine)
 
     def partitions(self, machine: Machine) -> list[ClassicPartition]:
         found: list[ClassicPartition] = []
@@ -352,13 +420,12 @@ class Invariants:
         for partition in self.partitions(machine):
             if partition.directory not in self._watched:
                 self._watched.add(partition.directory)
-                if "compact" not in partition.config.cleanup_policy and not self._expiry:
-                    before = self._shadows.get(partition.directory)
-                    shadow = self._shadows[partition.directory] = Shadow(partition, before)
-                    shadow.catch_up()
-                    shadow.decided.clear()  # in earlier lives
                 if partition.topic == TRANSACTION_STATE:
                     self._graphs[partition.directory] = Graph(partition, self._states)
+                else:
+                    kind = GroupsShadow if partition.topic == CONSUMER_OFFSETS else Shadow
+                    before = self._shadows.get(partition.directory)
+                    self._shadows[partition.directory] = kind(partition, before, forgets=self._forgets)
                 partition.watch(lambda partition=partition: self._look(partition))
             self._look(partition)
 
@@ -379,11 +446,16 @@ class Invariants:
         graph = self._graphs.get(name)
         if graph is not None:
             graph.catch_up()
+            if graph.end != state.log_end_offset:
+                raise Broken(
+                    f"1: {name}: the log ends at {graph.end}, the broker says {state.log_end_offset}"
+                )
+            if stable != state.high_watermark:
+                raise Broken(f"4: {name}: LSO is {stable}, wanted {state.high_watermark}")
             if graph.completed:
                 self._check_completed(graph)
-        shadow = self._shadows.get(name)
-        if shadow is None:
             return
+        shadow = self._shadows[name]
         shadow.catch_up()
         if shadow.decided:
             self._check_decided(partition, shadow)
@@ -394,6 +466,32 @@ class Invariants:
             raise Broken(f"4: {name}: LSO is {stable}, wanted {wanted}")
         if partition.undecided() != state.high_watermark - wanted:
             raise Broken(f"4: {name}: {partition.undecided()} undecided offsets, LSO {wanted}")
+
+    def _listen(self, machine: Machine) -> None:
+        """15: UNSTABLE_OFFSET_COMMIT is answered to who asks for stable positions exactly while a transaction holds a newer one."""
+        groups: Any = machine.runtime.groups
+        fetch = groups.fetch_offsets
+
+        async def fetch_offsets(group_id: str, *, require_stable: bool, **asked: Any) -> Any:
+            shadows = [each for each in self._shadows.values() if isinstance(each, GroupsShadow)]
+            for each in shadows:
+                each.catch_up()
+            partitions = [(topic, index) for topic, _, index in asked["partitions"] or ()]
+            held = {
+                (topic, index): any(each.waits(position_key(group_id, topic, index)) for each in shadows)
+                for topic, index in partitions
+            }
+            found = await fetch(group_id, require_stable=require_stable, **asked)
+            if require_stable and not isinstance(found, ErrorCode):
+                for each in found:
+                    is_unstable = each.error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+                    if held.get((each.topic, each.partition), is_unstable) is not is_unstable:
+                        why = f"{each.topic}-{each.partition} was answered {each.error.name}"
+                        holds = "none" if is_unstable else "a transaction"
+                        machine.broken(Broken(f"15: {group_id} {why}, {holds} holds a newer position"))
+            return found
+
+        groups.fetch_offsets = fetch_offsets
 
     def _check_decided(self, partition: ClassicPartition, shadow: Shadow) -> None:
         """8: a marker ends a transaction as it was decided, and the decision was durable before it was written."""

@@ -65,6 +65,7 @@ class Plan:
     late: int = 0  # tales of requests that come late
     write_errors: bool = False  # a write fails outright now and then: EIO
     large: float = 0.0  # chance that a batch has a value of one or two thousand bytes
+    asks: float = 0.0  # chance that a writer looks at what others wrote near its own, and writes that on
     flips: int = 0  # single bits, each in a copy of what a clean stop left behind
 
     @cached_property
@@ -195,7 +196,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         input_batches=rng.randint(5, 16),
         copiers=copiers,
         crash_mean_ms=rng.choice([0.0, 60.0, 150.0, 400.0]) if profile != "calm" else 0.0,
-        crashes=rng.choice([3, 5, 8]),
+        crashes=rng.choice([4, 5, 8]),
         power=power,
         disk_full=rng.random() < 0.1,
         sync_errors=power and rng.random() < 0.1,
@@ -208,6 +209,7 @@ def draw(seed: int | str, profile: str = "core") -> Plan:
         slow_disk_ms=more.choice([4.0, 4.0, 4.0, 4.0, 20.0, 90.0]),
         deletes=more.random() < 0.2,
         large=large,
+        asks=Random(f"asks {seed}").choice([0.0, 0.0, 0.3]),
         flips=more.choice([0] * 9 + [4]),
         forgets=expire_producers,
         ghosts=ghosts,

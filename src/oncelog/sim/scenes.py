@@ -1,4 +1,4 @@
-"""Thirteen fixed scenes, and a crash at every change of the disk in each of them, also inside the recovery that follows.
+"""Nineteen fixed scenes, and a crash at every change of the disk in each of them, also inside the recovery that follows.
 
 A scene is played once without faults to count the changes of the disk: writes, syncs, creations, renames. Then it is
 played again for each of them with a crash just before it, and each time with another outcome: the process is killed, or
@@ -32,7 +32,7 @@ from oncelog.sim.plan import GROUP, IN, MAP, OLD, OUT, PAY, Plan
 from oncelog.sim.story import Stage
 from oncelog.sim.two_phases import TwoPhases
 from oncelog.sim.world import Machine
-from oncelog.tasks import sleep
+from oncelog.tasks import Future, Task, sleep, within
 
 Kept = Literal["process", "power"]
 Dice = int | Literal["lost", "kept", "names"]
@@ -162,8 +162,23 @@ class Play(Stage):
 
         self.world.disk.before_change = kill
 
+    async def change(self, what: str, text: str, do: Callable[[], None] = lambda: None) -> None:
+        """Waits for the next such change of a path with this text, and does something at just that moment. A crash ends the wait."""
+        seen: Future[None] = Future()
+        count = self._count
+
+        def look(found: str, path: str) -> None:
+            if not seen.done() and found == what and text in path:
+                do()
+                seen.set_result(None)
+            if count is not None:
+                count(found, path)
+
+        self.world.disk.before_change = look
+        await within(self.world.loop, seen, WAIT_MS)
+
     def cut_power(self, loss: Loss) -> None:
-        """The same of a power cut, now."""
+        """As `kill_at`, of a power cut, now."""
         self._is_own = True
         self.world.disk.set_dice(Random("own"), loss)
         self.world.crash("power")
@@ -407,6 +422,63 @@ async def _expires(stage: Play) -> None:
     await _again(stage, fresh, True)
 
 
+async def _expires_in_turn(stage: Play) -> None:
+    """Ids in four partitions expire, one partition after the other. Meanwhile the clock is set back, and the last id is used again: by
+    the clock its transaction is as old as what made it idle."""
+    producers = [stage.producer(name) for name in BY_PARTITION]
+    for each in producers:
+        await each.init()
+
+    def set_back() -> None:
+        stage.world.clock.wall_shift_ms -= 10_000
+
+    await stage.change("write", "__transaction_state-0/", set_back)
+    last = producers[-1]
+    last.begin()
+    try:
+        await _some(last, "pay-0")
+        await sleep(stage.world.loop, 200.0)
+        await last.end(commit=True)
+    except (Fenced, MustAbort):
+        fresh = stage.producer(BY_PARTITION[-1])
+        await fresh.init()
+        await _again(stage, fresh, True)
+
+
+async def _retention_meanwhile(stage: Play) -> None:
+    """A sweep of retention waits for a partition whose roll takes long. In another one all is deleted meanwhile, and it rolls just
+    there. Then the power goes; who has written only before all of it is still known."""
+    loop = stage.world.loop
+    producer, other = stage.producer(None), stage.producer(None, idempotent=False)
+    await producer.init()
+    for _ in range(2):
+        await _some(other, "old-0", "old-1", count=1, size=LARGE_BYTES)
+    values = producer.name_values(1)
+    await producer.send({"old-0": values})
+    stands = await producer.send_again("old-0", values, 0)
+    session = Session(stage.world, stage.rng, "deleter")
+
+    async def roll(at: str, longest_ms: float) -> Task[None]:
+        mine = stage.producer(None, idempotent=False)
+        loop.longest_work_ms = longest_ms
+        task = stage.world.spawn(_some(mine, at, count=1, size=900), at)
+        await sleep(loop, 20.0)
+        loop.longest_work_ms = stage.plan.slow_disk_ms
+        return task
+
+    slow = await roll("old-1", 3_000.0)
+    await stage.change("write", "log-start-offset")
+    await until_told(lambda: delete_records(session, "old-0", -1), session)
+    slower = await roll("old-0", 600_000.0)
+    await stage.change("rename", f"old-1/{0:020}.log")
+    stage.cut_power("names")
+    for each in (slow, slower):
+        await each
+    found = await producer.send_again("old-0", values, 0)
+    if found != stands:
+        raise Defect(f"a copy of the batch at {stands} was answered {found}")
+
+
 async def _many_at_once(stage: Play) -> None:
     """The log of transactional ids grows all the time, so that a checkpoint is always being written."""
 
@@ -457,6 +529,8 @@ async def until_told(ask: Callable[[], Coroutine[Any, Any, bool]], session: Sess
 
 
 SMALL: Final = {"segment.bytes": "1024"}
+BY_PARTITION: Final = ("d", "a", "b", "c")  # ids of __transaction_state-0 to 3, by Java's hash
+WAIT_MS: Final = 10_000
 LARGE_BYTES: Final = 700  # a batch with such a value has two sectors
 SCENES: Final = (
     Scene("commit and abort, TV2", _ends(TV2, commit=True)),
@@ -487,8 +561,20 @@ SCENES: Final = (
         {"log.retention.check.interval.ms": "25", "log.segment.delete.delay.ms": "10"},
         {OLD: (1, {"retention.bytes": "1500", **SMALL})},
     ),
+    Scene(
+        "retention meanwhile",
+        _retention_meanwhile,
+        {"log.retention.check.interval.ms": "400", "log.flush.offset.checkpoint.interval.ms": "60000"},
+        {OLD: (2, {"retention.bytes": "700", **SMALL})},
+    ),
     Scene("no transactions", _plain, {"log.segment.bytes": "2048"}),
     Scene("expiry of an id", _expires, {"transactional.id.expiration.ms": "500"}),
+    Scene(
+        "expiry of ids in turn",
+        _expires_in_turn,
+        {"transactional.id.expiration.ms": "500", "transaction.state.log.num.partitions": "4"},
+        topics={PAY: (2, {})},
+    ),
     Scene("two phases, a month apart", _decided_elsewhere, {"transaction.two.phase.commit.enable": "true"}),
     Scene(
         "two phases, transaction.version=0",

@@ -64,6 +64,7 @@ LARGEST_SET_BACK_MS: Final = 600_000
 SWEEP_MS: Final = 150
 QUICK_MS: Final = 4.0  # of a healthy disk
 COMMITS_WITHIN_MS: Final = 3_000
+NEAR: Final = 6  # offsets
 LATE_MARKER_MS: Final = 300.0  # while the broker stops, at most
 
 
@@ -125,7 +126,7 @@ class Stage(ABC):
         self.checker = Checker(self.history)
         self.history.listen(lambda _: None, self._note)
         self.world.loop.longest_work_ms = plan.slow_disk_ms
-        self.invariants = Invariants(self.world, expiry=plan.expiry)
+        self.invariants = Invariants(self.world, expiry=plan.expiry, forgets=plan.forgets)
         self.counts: Counter[str] = Counter()
         self._set_back_ms = 0  # the wall clock, in all
 
@@ -325,6 +326,7 @@ class Story(Stage):
             self.world.before_crash = self.invariants.remember_bumps
         self._busy = True  # faults may happen
         self._sizes = self._random("sizes")
+        self._asking = self._random("asking")
         self._reading = True
         self._feeding = 0
         self._searching: set[int] = set()  # workers who may still find something
@@ -440,9 +442,12 @@ class Story(Stage):
 
     async def _transaction(self, producer: Producer, writer: Writer, rng: Random) -> None:
         producer.begin()
+        heard = ""
         try:
             for _ in range(rng.choice([1, 1, 2, 3])):
-                await self._send_some(producer, rng)
+                await self._send_some(producer, rng, heard)
+                if self.plan.asks and self._asking.random() < self.plan.asks:
+                    heard = await self._ask_around(producer, rng)
                 if rng.random() < writer.sleepy:
                     self.counts["slept"] += 1
                     await sleep(self.world.loop, writer.timeout_ms * rng.uniform(0.5, 2.0))
@@ -454,7 +459,24 @@ class Story(Stage):
         if rng.random() < 0.3:
             await sleep(self.world.loop, rng.expovariate(1 / 20))
 
-    async def _send_some(self, producer: Producer, rng: Random) -> None:
+    async def _ask_around(self, producer: Producer, rng: Random) -> str:
+        """Reads in the middle of a transaction what stands before our own last batch: of others what is committed, of ours nothing.
+        What we write then depends on it (G1c); returns its name."""
+        if not producer.stands:
+            return ""
+        at, stands = list(producer.stands.items())[-1]
+        reader = Reader(self.world, self.history, rng, producer.process, committed=True)
+        reader.session = producer.session
+        reader.positions[at] = max(stands - NEAR, 0)
+        self._moved(reader, at)
+        try:
+            poll = await reader.poll(at, txn=producer.txn, max_bytes=2_000)
+        except Unreachable:
+            return ""
+        self.counts["records read in transactions"] += len(poll.records)
+        return poll.records[-1][1].partition("<")[0].rstrip("-") if poll.records else ""
+
+    async def _send_some(self, producer: Producer, rng: Random, heard: str = "") -> None:
         targets = [each for each in self.plan.partitions if each.startswith((PAY, MAP, OLD))]
         chosen = rng.sample(targets, min(len(targets), rng.choice([1, 1, 2, 3])))
         batches = {at: producer.name_values(rng.randint(1, 3), self._size(at)) for at in chosen}
@@ -463,6 +485,8 @@ class Story(Stage):
             for at, values in batches.items()
             if at.startswith(MAP)
         }
+        if heard:
+            batches = {at: [f"{value}<{heard}" for value in values] for at, values in batches.items()}
         await producer.send(batches, keys=keys)
 
     def _size(self, at: str) -> int:
