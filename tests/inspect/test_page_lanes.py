@@ -18,6 +18,7 @@ from oncelog.inspect.trace import placed
 from tests.inspect.test_timeline import TID, one, rpc
 
 pytestmark = [pytest.mark.xdist_group("page-lanes"), pytest.mark.timeout(180)]
+WIDE_FONT: Final = "wide"
 BEGIN_US: Final = 1_795_100_892_819_000  # 2026-11-19 15:08:12.819 UTC
 
 
@@ -118,7 +119,10 @@ MEASURED: Final = """() => {
 def drawn(page: Page, events: Sequence[Event], font: str) -> dict[str, list[Any]]:
     style = (STATIC / "oncelog.css").read_text()
     shown = timeline(TID, events, now_us=3_000).svg()
-    page.set_content(f"<style>{style} svg.lanes {{ font-family: {font} !important }}</style>{shown}")
+    style += f" svg.lanes {{ font-family: {'monospace' if font == WIDE_FONT else font} !important }}"
+    if font == WIDE_FONT:  # than any that this machine has
+        style += " svg.lanes text.label, svg.lanes text.axis { letter-spacing: 3px }"
+    page.set_content(f"<style>{style}</style>{shown}")
     found: dict[str, list[Any]] = page.evaluate(MEASURED)
     return found
 
@@ -137,7 +141,7 @@ def within(one: Sequence[Any], other: Sequence[Any]) -> bool:
     return other[2] <= one[2] + 0.5 and one[4] <= other[4] + 0.5
 
 
-@pytest.mark.parametrize("font", ["monospace", "serif", "sans-serif"])
+@pytest.mark.parametrize("font", ["monospace", "serif", "sans-serif", WIDE_FONT])
 @pytest.mark.parametrize("name", STORIES)
 def test_no_text_covers_another_one_or_a_box_or_leaves_the_drawing(page: Page, name: str, font: str) -> None:
     found = drawn(page, STORIES[name], font)

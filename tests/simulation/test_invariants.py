@@ -227,8 +227,8 @@ def test_g1c_transactions_that_read_from_each_other_before_they_are_committed_ar
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the history alone, of a broker whose read_committed readers see what is undecided."""
-    monkeypatch.setattr(partition, "last_stable_offset", lambda of: of.high_watermark)  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
-    monkeypatch.setattr(Invariants, "_look", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(partition, "last_stable_offset", lambda of: of.high_watermark)  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType, reportUnknownArgumentType]
+    monkeypatch.setattr(Invariants, "_look", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     found: set[str] = set()
     for seed in (4, 5):
         story = Story(seed, plan=replace(draw(seed), asks=1.0))
