@@ -42,6 +42,8 @@ BEYOND = (
     "src/oncelog/inspect/",
     "src/oncelog/cli/",
     "src/oncelog/client/",
+    "src/oncelog/pipelines/",
+    "src/oncelog/cost/",
 )
 """What the simulator does not run: clients of a broker, and who looks at it."""
 EQUIVALENT = {
