@@ -17,7 +17,7 @@ from oncelog.engine.classic.segment import (
 )
 from oncelog.engine.port import AbortedTransaction, Appended, Refused
 from oncelog.errors import CorruptLog, ErrorCode
-from oncelog.model import Acks, Origin
+from oncelog.model import Acks, Isolation, Origin
 from oncelog.record.batch import NewRecord, build_batch
 from tests.classic_world import Killed, World, batch_of
 
@@ -274,6 +274,30 @@ def test_rec_1_missing_or_insane_indexes_are_rebuilt() -> None:
                 replace(world, f"t-0/{file_name(0, suffix)}", broken)
         world.again()
         assert world.values() == {at: value.encode() * 1000 for at, value in enumerate("abcdef")}
+
+
+@pytest.mark.parametrize("stopped_by", ["us", "who left old files"])
+def test_seeds_698_and_1865_index_files_of_an_older_stop_are_not_believed(stopped_by: str) -> None:
+    """A log that had shrunk to a few batches was stopped without index files, for it is its own; those of a stop before were still there. After
+    the next start its newest time was that of then: retention by time deleted too early, and lookups by time missed what came since."""
+    world = World().start()
+    world.topic(configs={"segment.bytes": "1024"})
+    for _ in range(2):
+        world.put("x" * 700)
+    world.stop()
+    left_behind = content(world, f"t-0/{file_name(1, TIME_INDEX)}")
+    world.again()
+    world.run(world.part().delete_records(1))
+    world.settle(120_000)
+    world.put("newer")
+    world.stop()
+    assert [name for name in files(world) if name.endswith(LOG)] == [file_name(1, LOG)]
+    if stopped_by != "us":
+        replace(world, f"t-0/{file_name(1, TIME_INDEX)}", left_behind)
+    else:
+        assert content(world, f"t-0/{file_name(1, TIME_INDEX)}") != left_behind
+    world.again()
+    assert world.run(world.part().offset_at(-3, Isolation.READ_UNCOMMITTED)).offset == 2
 
 
 def test_rec_2_all_indexes_come_out_of_recovery_as_a_clean_stop_writes_them() -> None:

@@ -899,7 +899,11 @@ class ClassicPartition:
         active = self._active
         # What was aborted is nowhere else: its index must be durable, and checked when it is read.
         small = active is None or (
-            len(self._segments) == 1 and active.size <= SMALL_BYTES and not active.has_aborted
+            len(self._segments) == 1
+            and active.size <= SMALL_BYTES
+            and not active.has_aborted
+            # Of a stop when the log had more segments, say: they would be believed, and do not know what came since.
+            and not active.has_index_files()
         )
         if active is not None and not small:
             files += active.write_indexes()

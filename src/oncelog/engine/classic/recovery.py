@@ -24,6 +24,7 @@ from oncelog.engine.classic.segment import (
     NAME_DIGITS,
     OFFSET_INDEX,
     SEGMENT_FILES,
+    SMALL_BYTES,
     SNAPSHOT,
     SWAP,
     TIME_INDEX,
@@ -107,7 +108,10 @@ def _load(store: Store, disk: Draft, directory: str, log_start_offset: int, reco
     if found.segments:
         _check_first(found.segments, log_start_offset)
         last = found.segments[-1]
-        last.load_indexes()
+        if last.size <= SMALL_BYTES:  # as quick, and a stop may have left index files that are older than the log
+            last.rebuild_indexes()
+        else:
+            last.load_indexes()
         offsets = last.offsets
         assert offsets is not None
         position = last.positions[-1] if offsets else 0

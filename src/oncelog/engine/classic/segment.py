@@ -269,6 +269,9 @@ class Segment:
         file.append((aborted_index.encode_entry(entry),))
         file.close()
 
+    def has_index_files(self) -> bool:
+        return self._disk.exists(self.path(TIME_INDEX)) or self._disk.exists(self.path(OFFSET_INDEX))
+
     def indexes_full(self, limit_bytes: int) -> bool:
         offsets = self.offsets
         assert offsets is not None
