@@ -187,6 +187,9 @@ def test_who_is_silent_is_waited_for_once_and_asked_last(stage: Stage) -> None:
         assert cluster.at(silent).timeout_ms == 30_000  # for who asks it alone
         assert cluster.ask_shortly(cluster.at(silent), lambda whom: whom.timeout_ms) == SILENT_MS
         assert cluster.ask_shortly(cluster.at(silent), lambda whom: whom.timeout_ms) == 30_000  # it answered
+        with pytest.raises(TimedOut):
+            cluster.ask_shortly(cluster.at(silent), ask_it)
+        assert cluster.ask_shortly(cluster.at(silent), lambda whom: whom.timeout_ms) == SILENT_MS
 
 
 def test_what_has_a_leader_is_told_and_what_has_none_is_counted(stage: Stage, away: Away) -> None:
