@@ -243,7 +243,7 @@ def in_broker(side: OncelogSide, run: Callable[[], float]) -> float:
     return (process_ns(side.process_id) - used) / done
 
 
-def transactions(side: OncelogSide) -> float:
+def transactions(side: OncelogSide, seconds: float = LOADED_S) -> int:
     found = load.transactions(
         side.bootstrap,
         "traded",
@@ -251,7 +251,7 @@ def transactions(side: OncelogSide) -> float:
         producers=PRODUCERS,
         records=10,
         record_bytes=1024,
-        seconds=LOADED_S,
+        seconds=seconds,
     )
     return found.done
 
@@ -365,22 +365,14 @@ def traced(side: OncelogSide) -> dict[str, float] | str:
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             try:
                 wait_attached(side.process_id, process)
-                found = load.transactions(
-                    side.bootstrap,
-                    "traded",
-                    partitions=PARTITIONS,
-                    producers=PRODUCERS,
-                    records=10,
-                    record_bytes=1024,
-                    seconds=TRACED_S,
-                )
+                count = transactions(side, TRACED_S)
             except load.CannotMeasure as fault:
                 return f"not counted: {fault}"
             finally:
                 process.send_signal(signal.SIGINT)
                 process.wait(30)
         with said.open() as lines:
-            return counted(lines, side.process_id, found.done)
+            return counted(lines, side.process_id, count)
 
 
 def wait_attached(process_id: int, strace: subprocess.Popen[str]) -> None:

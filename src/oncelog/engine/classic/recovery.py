@@ -108,9 +108,8 @@ def _load(store: Store, disk: Draft, directory: str, log_start_offset: int, reco
     if found.segments:
         _check_first(found.segments, log_start_offset)
         last = found.segments[-1]
-        if (
-            last.size <= SMALL_BYTES
-        ):  # as quick, and a stop may have left index files that are older than the log
+        if last.size <= SMALL_BYTES:
+            # As quick; and a stop of an earlier release may have left index files that are older than the log.
             last.rebuild_indexes()
         else:
             last.load_indexes()
